@@ -73,7 +73,7 @@ format: $(PACKAGES) ## rewrite the sources in the project's formatting
 	$(PY) -m ruff format .
 	cargo fmt --all
 
-bench: $(PACKAGES) $(ENGINE_RELEASE) ## measure speed (benches/run.py)
+bench: $(PACKAGES) $(ENGINE_RELEASE) ## measure speed (benches/run.py); ARGS=--check compares results and speed with the baselines
 	@$(PY) benches/run.py $(ARGS)
 
 wheel: targets $(PACKAGES_WHEEL) ## build wheels for Linux and the sdist into dist/, install and try them

@@ -1,7 +1,7 @@
-"""Writes the positions of Connect 4 that trainings are examined in: `python scripts/connect_four_positions.py 500`.
+"""Writes the Connect 4 positions of evaluations: `python scripts/connect_four_positions.py 500`.
 
-They are those of `value_keeping_positions(COUNT, seed=20)`, and go to connect_four_positions.txt beside exact.py.
-About half a second of processor time each, most of it for those with few stones.
+They are those of `value_keeping_positions(COUNT, seed=20)`, written to connect_four_positions.txt next to
+exact_play.py. About half a second of CPU time each, most of it for positions with few discs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SEED = 20
 
 
 def moves_to(state: ConnectFour) -> str:
-    """Some order of moves, by column from 1, that leads to a position; it need not be the one it came by."""
+    """Returns a sequence of columns from 1 that leads to a position, not necessarily the one played."""
     planes = state.observation()
     first = planes[state.to_play]  # plane 0 has the stones of the player to move
     columns = [

@@ -1,11 +1,11 @@
-"""Kills a small training with `kill -9` at random instants, again and again, and counts what must never happen.
+"""Kills a small run with `kill -9` at random instants, repeatedly, and counts violations of durability.
 
     python scripts/kill_training.py --kills 100
     python scripts/kill_training.py --kills 20 --algorithm muzero --game gym:CartPole-v1
 
-Each time it is taken up again. Every shard must be whole, every game that was stored must stay where it is, and none
-may be stored twice; at the end the weights must be those of a training that nobody disturbed. Exit status 1 if anything
-is otherwise. Needs PyTorch (`pondertree[train]`).
+Each time the run is resumed. Every shard must be intact, every stored game must keep its place, and none may be stored
+twice; the final weights must equal those of an uninterrupted run. Exit status 1 otherwise. Needs PyTorch
+(`pondertree[train]`).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import time
 from pathlib import Path
 
 from pondertree.errors import PondertreeError
-from pondertree.learn.data.checkpoint import newest_whole
+from pondertree.learn.data.checkpoint import newest_intact
 from pondertree.learn.data.shards import list_shards, read_shard
 
-#: The training, as a process of its own.
+#: The run, as a process of its own.
 TRAINING = """
 import sys
 import torch
@@ -42,17 +42,17 @@ config = default_config(game, algorithm=algorithm, out=out, steps=int(steps), de
     cycle_moves=2,
     checkpoint_minutes=0.002,
 )
-class Teller(Watcher):
+class Announcer(Watcher):
     def __enter__(self):
         print("playing", flush=True)
         return self
 print("begun", flush=True)
-train(config, resume=True, watcher=Teller())
+train(config, resume=True, watcher=Announcer())
 """
 
 
 def begin(out: Path, what: list[str], word: bytes = b"begun") -> subprocess.Popen[bytes]:
-    """Takes the training up; comes back when it is "begun", the packages being loaded, or "playing"."""
+    """Resumes the run; returns once it prints `word`: "begun" (packages loaded) or "playing"."""
     command = [sys.executable, "-c", TRAINING, str(out), *what]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
@@ -62,19 +62,19 @@ def begin(out: Path, what: list[str], word: bytes = b"begun") -> subprocess.Pope
 
 
 def stored_games(out: Path) -> list[int]:
-    """The numbers of all games in the order in which they were stored."""
+    """Returns the numbers of all games in storing order."""
     return [game.number for shard in list_shards(out / "games") for game in read_shard(shard)]
 
 
 def weights(out: Path) -> str:
-    """A checksum of the last weights."""
+    """Returns a checksum of the last weights."""
     newest = sorted((out / "checkpoints").glob("round-*"))[-1]
     return hashlib.sha256((newest / "training.safetensors").read_bytes()).hexdigest()
 
 
 def steps_of(out: Path) -> int:
-    """The steps of the last checkpoint."""
-    found = newest_whole(out / "checkpoints")
+    """Returns the optimiser steps of the last checkpoint."""
+    found = newest_intact(out / "checkpoints")
     return 0 if found is None else int(found[1].state["counters"]["step"])
 
 
@@ -91,8 +91,8 @@ def main() -> int:
     what = [str(arguments.steps), arguments.game, arguments.algorithm]
     wrong: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        undisturbed, killed = Path(folder, "undisturbed"), Path(folder, "killed")
-        process = begin(undisturbed, what)
+        uninterrupted, killed = Path(folder, "uninterrupted"), Path(folder, "killed")
+        process = begin(uninterrupted, what)
         _, errors = process.communicate()
         if process.returncode:
             print(errors.decode(), file=sys.stderr)
@@ -100,14 +100,14 @@ def main() -> int:
         kills = rounds = 0
         known: list[int] = []
         while kills < arguments.kills:
-            # Some while it is taken up, most while it plays, learns and saves.
+            # Some kills hit the start, most hit playing, training and saving.
             process = begin(killed, what, numbers.choice([b"begun", b"playing", b"playing"]))
             time.sleep(numbers.uniform(0.0, arguments.longest))
             process.send_signal(signal.SIGKILL)
             _, errors = process.communicate()
             kills += process.returncode == -signal.SIGKILL
             if process.returncode not in (0, -signal.SIGKILL):
-                wrong.append(f"kill {kills}: it did not go on: {errors.decode().strip().splitlines()[-1:]}")
+                wrong.append(f"kill {kills}: it did not resume: {errors.decode().strip().splitlines()[-1:]}")
                 break
             try:
                 found = stored_games(killed)
@@ -115,30 +115,30 @@ def main() -> int:
                 wrong.append(f"kill {kills}: {error}")
                 break
             if found[: len(known)] != known:
-                wrong.append(f"kill {kills}: games that were stored have gone")
+                wrong.append(f"kill {kills}: stored games are missing")
             if len(set(found)) != len(found):
                 wrong.append(f"kill {kills}: games were stored twice")
             known = found
             print(f"\rkill {kills}: {len(found)} games", end="", flush=True)
             if steps_of(killed) == arguments.steps:
-                # It came to its end: look at it, and begin another.
-                wrong += compare(killed, undisturbed)
+                # The run finished: compare it, and start another.
+                wrong += compare(killed, uninterrupted)
                 rounds += 1
                 killed, known = Path(folder, f"killed-{rounds}"), []
         begin(killed, what).communicate()
-        wrong += compare(killed, undisturbed)
-    print(f"\n{kills} kills, {rounds + 1} trainings, {len(wrong)} wrong")
+        wrong += compare(killed, uninterrupted)
+    print(f"\n{kills} kills, {rounds + 1} runs, {len(wrong)} violations")
     for text in wrong:
         print(text)
     return 1 if wrong else 0
 
 
-def compare(killed: Path, undisturbed: Path) -> list[str]:
-    """What differs between the two at their end."""
+def compare(killed: Path, uninterrupted: Path) -> list[str]:
+    """Returns the differences between the two finished runs."""
     wrong = []
-    if stored_games(killed) != stored_games(undisturbed):
-        wrong.append(f"{killed.name}: its games are others than without kills")
-    if weights(killed) != weights(undisturbed):
+    if stored_games(killed) != stored_games(uninterrupted):
+        wrong.append(f"{killed.name}: its games differ from an uninterrupted run")
+    if weights(killed) != weights(uninterrupted):
         wrong.append(f"{killed.name}: its weights are others than without kills")
     return wrong
 

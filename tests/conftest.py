@@ -1,4 +1,4 @@
-"""Shared configuration: hypothesis profiles, and the marker of the folder tests/faults."""
+"""Shared configuration: hypothesis profiles, and the markers of folders."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-FAULTS = Path(__file__).parent / "faults"
+TESTS = Path(__file__).parent
+MARKERS = {"faults": "fault", "golden": "golden", "oracle": "oracle"}
 
 # The profile dev draws new examples in each run and prints how to reproduce a failure; ci draws the same ones.
 # No deadlines: tests also run on loaded machines.
@@ -17,5 +18,6 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.is_relative_to(FAULTS):
-            item.add_marker(pytest.mark.fault)
+        folder = item.path.relative_to(TESTS).parts[0]
+        if folder in MARKERS:
+            item.add_marker(getattr(pytest.mark, MARKERS[folder]))

@@ -60,13 +60,13 @@ def test_one_bench_can_be_named(tmp_path: Path) -> None:
         (("--baseline", "old.whl"), "--baseline"),
     ],
 )
-def test_mistakes_are_named(args: tuple[str, ...], says: str) -> None:
+def test_invalid_arguments_are_reported(args: tuple[str, ...], says: str) -> None:
     done = bench(*args)
     assert done.returncode == 2
     assert says in done.stderr
 
 
-def test_recorded_matches_are_on_the_page() -> None:
+def test_recorded_matches_are_documented() -> None:
     folder = RUN.parent
     recorded = json.loads((folder / "matches.json").read_text(encoding="utf-8"))
     page = (folder / "RESULTS.md").read_text(encoding="utf-8")
@@ -76,7 +76,7 @@ def test_recorded_matches_are_on_the_page() -> None:
         assert f"+{match['wins']} ={match['draws']} -{match['losses']}" in page
 
 
-def test_recorded_steps_are_on_the_page() -> None:
+def test_recorded_steps_are_documented() -> None:
     folder = RUN.parent
     recorded = json.loads((folder / "strength.json").read_text(encoding="utf-8"))
     page = (folder / "RESULTS.md").read_text(encoding="utf-8")
@@ -87,7 +87,7 @@ def test_recorded_steps_are_on_the_page() -> None:
         assert f"+{match['wins']} ={match['draws']} -{match['losses']}" in page
 
 
-def test_what_was_recorded_on_a_gpu_is_on_the_page() -> None:
+def test_gpu_records_are_documented() -> None:
     folder = RUN.parent
     recorded = json.loads((folder / "gpu.json").read_text(encoding="utf-8"))
     page = (folder / "RESULTS.md").read_text(encoding="utf-8")
@@ -174,7 +174,7 @@ def gpu(tmp_path: Path) -> Gpu:
     return Gpu(tmp_path)
 
 
-def test_a_record_is_put_together_from_two_halves(gpu: Gpu) -> None:
+def test_gpu_record_merges_two_runs(gpu: Gpu) -> None:
     before = gpu.kept()[1].decode()
     next(line for line in gpu.ours if line.get("case") == "chess, 256 x 64")["rate"] = 712345.678
     code, printed, said = gpu.run(*gpu.files(), "--record", "--note", "On a Monday.")
@@ -194,7 +194,7 @@ def test_a_record_is_put_together_from_two_halves(gpu: Gpu) -> None:
     assert "note" not in json.loads(gpu.kept()[0])
 
 
-def test_numbers_of_a_record_are_easy_to_read(gpu: Gpu) -> None:
+def test_numbers_of_gpu_record_are_rounded(gpu: Gpu) -> None:
     code, printed, said = gpu.run(*gpu.files())
     assert code == 0, said
     assert "e+0" not in printed
@@ -216,7 +216,7 @@ def test_numbers_of_a_record_are_easy_to_read(gpu: Gpu) -> None:
         (lambda gpu: gpu.ours[0].update(small=True), "in full size"),
     ],
 )
-def test_what_is_not_whole_is_not_recorded(gpu: Gpu, change: Any, says: str) -> None:
+def test_incomplete_gpu_record_is_rejected(gpu: Gpu, change: Any, says: str) -> None:
     before = gpu.kept()
     change(gpu)
     code, _, said = gpu.run(*gpu.files(), "--record")
@@ -235,7 +235,7 @@ def test_what_is_not_whole_is_not_recorded(gpu: Gpu, change: Any, says: str) -> 
         (["--json", "nowhere/at/all.json"], "cannot be written"),
     ],
 )
-def test_mistakes_are_named_before_a_gpu_is_asked(gpu: Gpu, args: list[str], says: str) -> None:
+def test_invalid_gpu_arguments_are_reported_before_measuring(gpu: Gpu, args: list[str], says: str) -> None:
     before = gpu.kept()
     code, _, said = gpu.run(*args)
     assert (code, gpu.kept()) == (2, before)
@@ -250,7 +250,7 @@ def test_mistakes_are_named_before_a_gpu_is_asked(gpu: Gpu, args: list[str], say
         ("mctx", "raise ModuleNotFoundError('No module named mctx')", "No module named mctx: install"),
     ],
 )
-def test_what_is_missing_is_said_before_anything_is_measured(gpu: Gpu, library: str, text: str, says: str) -> None:
+def test_missing_library_is_reported_before_measuring(gpu: Gpu, library: str, text: str, says: str) -> None:
     (gpu.libraries / f"{library}.py").write_text(text, encoding="utf-8")
     gpu.prints("gpu_ours.py", gpu.ours)
     code, printed, said = gpu.run()
@@ -261,7 +261,7 @@ def test_what_is_missing_is_said_before_anything_is_measured(gpu: Gpu, library: 
 @pytest.mark.parametrize(
     "then", ["raise ValueError('no more memory')", "sys.stderr.write('no more memory'); os.abort()"]
 )
-def test_what_was_finished_before_a_crash_is_printed(gpu: Gpu, then: str) -> None:
+def test_finished_results_are_printed_after_crash(gpu: Gpu, then: str) -> None:
     before = gpu.kept()
     gpu.prints("gpu_ours.py", gpu.ours[:3], then)
     gpu.prints("gpu_mctx.py", gpu.mctx)
@@ -274,7 +274,7 @@ def test_what_was_finished_before_a_crash_is_printed(gpu: Gpu, then: str) -> Non
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as on POSIX")
-def test_an_interrupt_ends_the_sides_and_prints_what_was_finished(gpu: Gpu, tmp_path: Path) -> None:
+def test_interrupt_stops_workers_and_prints_finished_results(gpu: Gpu, tmp_path: Path) -> None:
     told = tmp_path / "process"
     gpu.prints("gpu_ours.py", gpu.ours[:2], f"open({str(told)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)")
     process = gpu.start("--no-peer")
@@ -290,7 +290,7 @@ def test_an_interrupt_ends_the_sides_and_prints_what_was_finished(gpu: Gpu, tmp_
         os.kill(int(told.read_text()), 0)
 
 
-def test_small_sizes_run_without_a_gpu(tmp_path: Path) -> None:
+def test_small_gpu_bench_runs_on_cpu(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     command = [sys.executable, "-B", str(RUN.parent / "gpu.py"), "--small", "--no-peer"]
     names = ["CONNECT 4, SELF-PLAY", "muzero, 256 x 50, 18", "--json", str(tmp_path / "small.json")]
@@ -301,7 +301,7 @@ def test_small_sizes_run_without_a_gpu(tmp_path: Path) -> None:
     assert rows[1]["ours"]["bare_milliseconds"] > 0
 
 
-def test_a_rating_is_where_the_points_are_expected() -> None:
+def test_rating_matches_expected_points() -> None:
     rating = runpy.run_path(str(RUN.parent / "strength.py"))["rating"]
     # Even against one opponent; 10 points in 11 are 400 Elo; opponents on both sides balance.
     assert rating([1500], [50], [100])[0] == pytest.approx(1500)
@@ -337,7 +337,7 @@ def test_fingerprints_name_each_case_that_differs(tmp_path: Path) -> None:
     ]
 
 
-def test_a_paired_ratio_passes_by_its_median_or_by_an_interval_around_1() -> None:
+def test_paired_ratio_passes_by_median_or_interval_around_1() -> None:
     ratio = runpy.run_path(str(RUN.parent / "paired.py"))["Ratio"].of
     # Fifteen pairs: the 4th and the 12th in order; P(Bin(15, 1/2) <= 3) is 1.8 %.
     assert (ratio(range(1, 16)).low, ratio(range(1, 16)).median, ratio(range(1, 16)).high) == (4, 8, 12)
@@ -371,17 +371,13 @@ def test_instructions_of_one_interpreter_repeat() -> None:
     assert float(done.stdout.splitlines()[1].split()[-1]) == pytest.approx(1.0, abs=0.002)
 
 
-def write_wheel(file: Path, change: tuple[str, str, str] | None = None) -> str:
-    """Packs the package under test, with a text in one of its files replaced."""
+def write_wheel(file: Path, **added: str) -> str:
+    """Packs the package under test, with text added to modules of its presets."""
     package = Path(pondertree.__file__).parent
     with zipfile.ZipFile(file, "w") as wheel:
         for source in (path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc"):
-            name = source.relative_to(package).as_posix()
-            content = source.read_bytes()
-            if change and name == change[0]:
-                assert change[1].encode() in content
-                content = content.replace(change[1].encode(), change[2].encode())
-            wheel.writestr(f"pondertree/{name}", content)
+            text = added.get(source.stem, "") if source.parent.name == "presets" else ""
+            wheel.writestr(f"pondertree/{source.relative_to(package).as_posix()}", source.read_bytes() + text.encode())
     return str(file)
 
 
@@ -389,8 +385,8 @@ def write_wheel(file: Path, change: tuple[str, str, str] | None = None) -> str:
 def test_gpu_compare_finds_results_that_differ(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     old = write_wheel(tmp_path / "old.whl")
-    more_exploration = "presets/muzero.py", "pb_c_init: float = option(1.25", "pb_c_init: float = option(9.25"
-    new = write_wheel(tmp_path / "new.whl", more_exploration)
+    more_exploration = "MuZero.__init__ = __import__('functools').partialmethod(MuZero.__init__, pb_c_init=9.0)\n"
+    new = write_wheel(tmp_path / "new.whl", muzero=more_exploration)
     done = script("gpu_compare.py", "--small", old, new, "MuZero, 256 x 50, 18")
     assert done.returncode == 1, done.stderr
     assert "exact network, AlphaZero chess, solve=True: visits equal in 4 of 4 trees" in done.stdout

@@ -9,7 +9,7 @@ from pathlib import Path
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def test_the_robot_reaches_the_flag() -> None:
+def test_robot_example_reaches_flag() -> None:
     done = subprocess.run([sys.executable, EXAMPLES / "muzero.py"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -18,6 +18,6 @@ def test_the_robot_reaches_the_flag() -> None:
     assert "Exact is 0.815" in done.stdout
 
 
-def test_one_story_each_in_less_than_a_hundred_lines() -> None:
+def test_examples_have_less_than_hundred_lines() -> None:
     for path in EXAMPLES.rglob("*.py"):
         assert len(path.read_text(encoding="utf-8").splitlines()) < 100, path.name

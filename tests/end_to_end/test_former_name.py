@@ -19,7 +19,7 @@ PLAYER = Path(pondertree.__file__).parent / "networks" / "pretrained" / "connect
 
 
 def renamed(content: bytes) -> bytes:
-    """A safetensors file as the package of the former name wrote it."""
+    """Returns a safetensors file in the former package's format name."""
     length = int.from_bytes(content[:8], "little")
     header = content[8 : 8 + length].rstrip().replace(b"pondertree", FORMER.encode())
     return len(header).to_bytes(8, "little") + header + content[8 + length :]
@@ -47,7 +47,7 @@ def test_player_file_loads(tmp_path: Path) -> None:
 
 
 def test_run_folder_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run whose folder, checkpoints, shards and players all say the former name goes on where it was."""
+    """A run whose run.json, checkpoints, shards and players have the former name resumes."""
     pytest.importorskip("torch")
     from tests.support.learning import small
 

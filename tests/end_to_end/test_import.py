@@ -30,13 +30,13 @@ def python(text: str) -> list[str]:
     return done.stdout.split("\n")
 
 
-def test_nothing_but_numpy_is_loaded() -> None:
+def test_import_loads_only_numpy() -> None:
     news, unwanted, *_ = python(LOADED)
     assert news == "pondertree"
     assert unwanted == ""
 
 
-def test_it_costs_little_beside_numpy() -> None:
+def test_import_time_below_twice_numpy() -> None:
     """The better of three, since other work on the machine only adds."""
     times = [tuple(map(float, python(TIMES)[0].split())) for _ in range(3)]
     numpy, ours = min(n for n, _ in times), min(p for _, p in times)

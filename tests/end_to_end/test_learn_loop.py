@@ -1,4 +1,4 @@
-"""Whole trainings, small ones: the same to the last bit when they are stopped, nothing lost when they are killed."""
+"""Complete small runs: bit-for-bit resuming, and no loss when killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.learning import digest, small
+from tests.support.learning import Killed, Stopper, digest, numbers_of, small
 
 import pondertree
 from pondertree.errors import InvalidArgumentError, StorageError, TrainingError, UsageError
@@ -24,38 +24,14 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from pondertree.learn import train  # noqa: E402 (after the packages it needs)
-from pondertree.learn.data.checkpoint import list_checkpoints, load_checkpoint, newest_whole  # noqa: E402
+from pondertree.learn.data.checkpoint import list_checkpoints, load_checkpoint, newest_intact  # noqa: E402
 from pondertree.learn.evaluation.metrics import read_metrics  # noqa: E402
 from pondertree.learn.evaluation.progress import Status, Watcher  # noqa: E402
 
 
-class Stopper(Watcher):
-    """Interrupts a training after some rounds, as Ctrl-C or a kill would."""
-
-    def __init__(self, rounds: int, error: type[BaseException] = KeyboardInterrupt) -> None:
-        self.rounds = rounds
-        self.error = error
-        self.notes: list[str] = []
-
-    def show(self, status: Status) -> None:
-        if status.counters.round >= self.rounds:
-            raise self.error
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-
-class Killed(BaseException):
-    """What ends a training without a chance to save."""
-
-
-def numbers_of(out: Path) -> list[int]:
-    return [game.number for shard in list_shards(out / "games") for game in read_shard(shard)]
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A training of 40 steps that nobody disturbed."""
+    """An uninterrupted run of 40 steps."""
     out = tmp_path_factory.mktemp("whole")
     result = train(small(out, steps=40))
     assert (result.steps, result.finished) == (40, True)
@@ -64,7 +40,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, Killed])
 @pytest.mark.parametrize("rounds", [1, 4, 7])
-def test_a_training_that_is_stopped_goes_on_bit_for_bit(
+def test_interrupted_run_resumes_bit_for_bit(
     error: type[BaseException], rounds: int, whole: Path, tmp_path: Path
 ) -> None:
     config = small(tmp_path, steps=40)
@@ -72,7 +48,7 @@ def test_a_training_that_is_stopped_goes_on_bit_for_bit(
     if error is KeyboardInterrupt:
         assert not train(config, watcher=stopper).finished
     else:
-        # Checkpoints are rarer than rounds, so that there are games on the disk that the last one does not know.
+        # Rare checkpoints: the disk has games that the last one does not count.
         with pytest.raises(Killed):
             train(config.with_values(checkpoint_minutes=0.0 if rounds == 4 else 60.0), watcher=stopper)
     before = numbers_of(tmp_path)
@@ -91,7 +67,7 @@ def test_a_training_that_is_stopped_goes_on_bit_for_bit(
     assert lines[0] == lines[1]
 
 
-def test_what_is_in_the_folder(whole: Path) -> None:
+def test_run_folder_has_documented_content(whole: Path) -> None:
     assert json.loads((whole / "run.json").read_text())["game"] == "tic-tac-toe"
     assert len(list_checkpoints(whole / "checkpoints")) == 3
     assert "simulations = 8" in (whole / "config.toml").read_text()
@@ -100,12 +76,12 @@ def test_what_is_in_the_folder(whole: Path) -> None:
     assert not list(whole.rglob("*.part"))
     checkpoint = load_checkpoint(newest)
     assert checkpoint.state["counters"]["step"] == 40
-    found = newest_whole(whole / "checkpoints")
+    found = newest_intact(whole / "checkpoints")
     assert found is not None
     assert found[0] == newest
 
 
-def test_a_damaged_checkpoint_is_passed_over_and_said(whole: Path, tmp_path: Path) -> None:
+def test_damaged_checkpoint_is_skipped_and_reported(whole: Path, tmp_path: Path) -> None:
     import shutil
 
     numbers = np.random.default_rng(0)
@@ -129,14 +105,14 @@ def test_a_damaged_checkpoint_is_passed_over_and_said(whole: Path, tmp_path: Pat
         assert digest(out) == digest(whole)
 
 
-def test_no_whole_checkpoint_and_other_versions_are_refused(whole: Path, tmp_path: Path) -> None:
+def test_run_without_intact_checkpoint_or_of_other_version_is_refused(whole: Path, tmp_path: Path) -> None:
     import shutil
 
     out = tmp_path / "run"
     shutil.copytree(whole, out)
     for path in list_checkpoints(out / "checkpoints"):
         (path / "state.json").unlink()
-    with pytest.raises(StorageError, match=r"no checkpoint in .* is whole"):
+    with pytest.raises(StorageError, match=r"no checkpoint in .* is intact"):
         train(small(out, steps=40), resume=True)
     about = json.loads((out / "run.json").read_text())
     (out / "run.json").write_text(json.dumps({**about, "version": 2}))
@@ -145,18 +121,18 @@ def test_no_whole_checkpoint_and_other_versions_are_refused(whole: Path, tmp_pat
     (out / "run.json").write_text("{")
     with pytest.raises(StorageError, match=r"run\.json.* is damaged"):
         train(small(out, steps=40), resume=True)
-    with pytest.raises(InvalidArgumentError, match="there is a training in"):
+    with pytest.raises(InvalidArgumentError, match="already has a run"):
         train(small(whole, steps=50))
-    with pytest.raises(InvalidArgumentError, match="is a training of tic-tac-toe, not connect4"):
+    with pytest.raises(InvalidArgumentError, match="is a run of tic-tac-toe, not connect4"):
         train(small(whole, "connect4", steps=50), resume=True)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("")
-    with pytest.raises(StorageError, match="is no folder of a training"):
+    with pytest.raises(StorageError, match="is not a run folder"):
         train(small(tmp_path / "other", steps=1), resume=True)
 
 
-def test_mistakes_are_said_before_the_work(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="out must be the folder"):
+def test_invalid_arguments_are_reported_before_training(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="out must be the run folder"):
         train(small(tmp_path).with_values(out="", steps=1))
     with pytest.raises(InvalidArgumentError, match="minutes, games or steps must be given"):
         train(small(tmp_path))
@@ -170,9 +146,7 @@ def test_mistakes_are_said_before_the_work(tmp_path: Path) -> None:
         os.chmod(tmp_path, 0o700)
 
 
-def test_a_full_disk_stops_it_and_it_goes_on_later(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_stopped_by_full_disk_resumes(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, calls = os.fsync, 0
 
     def full(handle: int) -> None:
@@ -191,7 +165,7 @@ def test_a_full_disk_stops_it_and_it_goes_on_later(
     assert numbers_of(tmp_path) == numbers_of(whole)
 
 
-def test_a_network_that_breaks_stops_it_and_stores_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_network_stops_run_and_stores_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pondertree.learn.loop.session import Session
 
     refresh = Session.refresh_player
@@ -209,7 +183,7 @@ def test_a_network_that_breaks_stops_it_and_stores_nothing(tmp_path: Path, monke
         assert all(np.isfinite(game.values).all() for game in read_shard(shard))
 
 
-def test_two_trainings_in_one_folder_are_refused(tmp_path: Path) -> None:
+def test_second_process_in_run_folder_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
 
     class Second(Watcher):
@@ -223,7 +197,7 @@ def test_two_trainings_in_one_folder_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("game", ["connect4", "examples.games.nim:Nim"])
 @pytest.mark.parametrize("algorithm", ["gumbel", "alphazero"])
-def test_other_games_and_the_other_search(game: str, algorithm: str, tmp_path: Path) -> None:
+def test_other_games_and_algorithms_train(game: str, algorithm: str, tmp_path: Path) -> None:
     from tests.support.learning import SMALL
 
     from pondertree.learn import Config
@@ -242,8 +216,8 @@ def test_other_games_and_the_other_search(game: str, algorithm: str, tmp_path: P
     assert pondertree.AlphaZero(player, 10, seed=1).run(game_spec(game).factory()).simulations > 0
 
 
-def test_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Playing in a thread: nothing is lost or stored twice, also when it goes on."""
+def test_concurrent_run_loses_and_repeats_no_game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after resuming."""
     from pondertree.learn.loop import actor_learner
 
     monkeypatch.setattr(actor_learner, "STORE_SECONDS", 0.0)
@@ -270,8 +244,8 @@ train(small(Path(sys.argv[1]), steps=40), resume=True)
 
 
 @pytest.mark.slow
-def test_killed_at_any_instant(whole: Path, tmp_path: Path) -> None:
-    """`kill -9` again and again, until the training is through: to the last bit what it is without."""
+def test_run_killed_repeatedly_resumes_bit_for_bit(whole: Path, tmp_path: Path) -> None:
+    """Repeated `kill -9` gives the weights of an uninterrupted run."""
     numbers = np.random.default_rng(5)
     acknowledged: list[int] = []
     for attempt in range(60):
@@ -281,7 +255,7 @@ def test_killed_at_any_instant(whole: Path, tmp_path: Path) -> None:
             stderr=subprocess.PIPE,
         )
         deadline = time.monotonic() + 60
-        # From its first file on, so that most kills fall into the training and not into the start of Python.
+        # Kills are timed from the first file, so that most hit training instead of Python's start.
         while not (tmp_path / "lock").exists() and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
         if attempt < 6:

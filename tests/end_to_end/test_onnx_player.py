@@ -32,7 +32,7 @@ SIZE = {"blocks": 1, "channels": 4}
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Players of tic-tac-toe and chess with random weights, as ONNX: as exported, and without metadata."""
+    """ONNX players of tic-tac-toe and chess with random weights, as exported and without metadata."""
     folder = tmp_path_factory.mktemp("onnx")
     found = {}
     for name, state in (("tic-tac-toe", TicTacToe()), ("chess", Chess())):
@@ -49,7 +49,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-def test_load_gives_the_same_answers_as_of_the_weights(files: dict[str, Path]) -> None:
+def test_loaded_onnx_file_matches_weights(files: dict[str, Path]) -> None:
     weights, player = pondertree.load(files["tic-tac-toe weights"]), pondertree.load(files["tic-tac-toe"])
     observations = np.stack([TicTacToe().observation(), TicTacToe().play(4).observation()])
     for one, two in zip(weights.evaluate(observations), player.evaluate(observations), strict=True):
@@ -59,7 +59,9 @@ def test_load_gives_the_same_answers_as_of_the_weights(files: dict[str, Path]) -
 
 
 @pytest.mark.parametrize("which", ["tic-tac-toe", "tic-tac-toe bare", "tic-tac-toe weights"])
-def test_search_takes_files(files: dict[str, Path], which: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_command_accepts_onnx_file(
+    files: dict[str, Path], which: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     given = ["search", "tic-tac-toe", "--player", str(files[which]), "--simulations", "20", "--seed", "1", "--json"]
     assert cli.main(given) == 0
     found = json.loads(capsys.readouterr().out)
@@ -67,7 +69,7 @@ def test_search_takes_files(files: dict[str, Path], which: str, capsys: pytest.C
 
 
 @pytest.mark.parametrize("which", ["tic-tac-toe", "tic-tac-toe weights"])
-def test_play_takes_files(
+def test_play_command_accepts_onnx_file(
     files: dict[str, Path], which: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
@@ -77,19 +79,21 @@ def test_play_takes_files(
 
 
 @pytest.mark.parametrize("named", ["onnx:{}", "player:{}"])
-def test_match_takes_onnx_files(files: dict[str, Path], named: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_match_command_accepts_onnx_file(
+    files: dict[str, Path], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     player = f"alphazero:evaluator={named.format(files['tic-tac-toe'])},num_simulations=8"
     assert cli.main(["match", player, "random", "--game", "tic-tac-toe", "--games", "2", "--concurrency", "1"]) == 0
     assert "games 2" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("which", ["chess", "chess bare", "chess weights"])
-def test_uci_takes_files(files: dict[str, Path], which: str) -> None:
+def test_uci_command_accepts_onnx_file(files: dict[str, Path], which: str) -> None:
     network = open_network(str(files[which]), 2)
     assert pondertree.AlphaZero(network, 8, seed=1).run(Chess()).simulations == 8
 
 
-def test_a_player_of_another_game_is_refused_by_every_command(
+def test_every_command_refuses_player_of_another_game(
     files: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     learned, shapes = "this is a player of tic-tac-toe, not of", r"this player is not one of {}: it has 9 actions and "
@@ -109,7 +113,9 @@ def test_a_player_of_another_game_is_refused_by_every_command(
         open_network(str(files["tic-tac-toe bare"]), 1)
 
 
-def test_equal_actions_but_other_observations_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_observation_shape_with_equal_actions_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     weights, path = tmp_path / "player.safetensors", tmp_path / "player.onnx"
     weights.write_bytes(written((2, 3, 3), 9, 0, SIZE, game=""))
     export_onnx(weights, path)
@@ -119,7 +125,7 @@ def test_equal_actions_but_other_observations_are_refused(tmp_path: Path, capsys
         assert "9 actions and observations of shape [2, 3, 3], the game 9 and [3, 3, 3]" in told
 
 
-def test_without_onnxruntime_every_command_names_the_install_command(
+def test_every_command_names_install_command_without_onnxruntime(
     files: dict[str, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
@@ -138,9 +144,7 @@ def test_without_onnxruntime_every_command_names_the_install_command(
         assert "needs onnxruntime: " in capsys.readouterr().err
 
 
-def test_files_that_are_no_players_are_refused(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_files_are_refused(files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "noise.onnx").write_bytes(b"\x08\x08\x12\x07pytorch" * 100)
     assert cli.main(["search", "chess", "--player", str(tmp_path / "noise.onnx")]) == 2
     assert "ONNX Runtime cannot load this model" in capsys.readouterr().err
@@ -152,21 +156,19 @@ def test_files_that_are_no_players_are_refused(
         pondertree.load(files["chess"], device="cuda")
 
 
-def test_missing_files_are_reported_before_missing_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_file_is_reported_before_missing_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("onnxruntime", "torch", "onnx"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(pondertree.MissingFileError, match=r"missing\.onnx"):
         pondertree.load(tmp_path / "missing.onnx")
-    with pytest.raises(InvalidArgumentError, match="neither the folder of a training"):
+    with pytest.raises(InvalidArgumentError, match="neither a run folder"):
         export_onnx(tmp_path / "missing", tmp_path / "out.onnx")
 
 
-def test_folder_with_the_name_of_a_bundled_player_does_not_hide_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_named_like_bundled_player_does_not_hide_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "connect4").mkdir()
     monkeypatch.chdir(tmp_path)
     assert find_player("connect4").suffix == ".safetensors"
     (tmp_path / "connect4" / "run.json").write_text("{}")
-    with pytest.raises(StorageError, match="is not what the folder of a training has"):
+    with pytest.raises(StorageError, match="is not the header of a run"):
         find_player("connect4")

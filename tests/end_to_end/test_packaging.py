@@ -46,24 +46,24 @@ def names(listed: list[str]) -> list[str]:
 # Sets of packages
 
 
-def test_demo_installs_numpy_rich_and_maturin_alone() -> None:
+def test_demo_installs_only_numpy_rich_and_maturin() -> None:
     assert names(requirements.requirements(PYPROJECT, ["cli", "engine"])) == ["numpy", "rich", "maturin"]
 
 
-def test_extras_within_extras_are_resolved_to_their_packages() -> None:
+def test_nested_extras_are_resolved_to_packages() -> None:
     development = names(requirements.requirements(PYPROJECT, ["dev"]))
     assert {"torch", "rich", "onnxruntime", "matplotlib", "pytest", "pytest-xdist", "ruff", "maturin"} <= {*development}
     assert "pondertree" not in development
     assert len(development) == len(set(development))
 
 
-def test_a_name_of_both_an_extra_and_a_group_is_refused() -> None:
+def test_name_of_both_extra_and_group_raises() -> None:
     clash = PYPROJECT | {"dependency-groups": {"cli": ["rich"]}}
     with pytest.raises(ValueError, match="both an extra and a dependency group are called cli"):
         requirements.requirements(clash, ["cli"])
 
 
-def test_an_unknown_set_is_named_with_those_that_exist() -> None:
+def test_unknown_set_is_reported_with_existing_ones() -> None:
     command = [sys.executable, ROOT / "scripts" / "requirements.py", "cli", "clii"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
@@ -135,7 +135,7 @@ DEMO = ["install cli engine", "compile develop", "examples/demo.py"]
 
 
 @needs_make
-def test_demo_installs_its_small_set_and_compiles_once(clone: Clone) -> None:
+def test_demo_installs_small_set_and_compiles_once(clone: Clone) -> None:
     assert clone.make("demo") == DEMO
     assert clone.make("demo") == ["examples/demo.py"]
 
@@ -157,7 +157,7 @@ def test_test_before_demo_adds_no_second_engine(clone: Clone) -> None:
 
 
 @needs_make
-def test_a_failed_install_is_repeated_by_the_next_make(clone: Clone) -> None:
+def test_failed_install_is_repeated_by_next_make(clone: Clone) -> None:
     (clone.folder / "fail").touch()
     assert clone.make("demo", status=2) == DEMO[:1]
     (clone.folder / "fail").unlink()
@@ -165,7 +165,7 @@ def test_a_failed_install_is_repeated_by_the_next_make(clone: Clone) -> None:
 
 
 @needs_make
-def test_an_environment_that_was_interrupted_half_way_is_made_anew(clone: Clone) -> None:
+def test_interrupted_environment_is_recreated(clone: Clone) -> None:
     """Its interpreter runs by then, and pip may be there in part."""
     (clone.folder / "fail-venv").touch()
     assert clone.make("demo", status=2) == []
@@ -177,14 +177,14 @@ def test_an_environment_that_was_interrupted_half_way_is_made_anew(clone: Clone)
 
 
 @needs_make
-def test_an_environment_without_its_interpreter_is_made_anew(clone: Clone) -> None:
+def test_environment_without_interpreter_is_recreated(clone: Clone) -> None:
     clone.make("demo")
     (clone.folder / ".venv/bin/python").unlink()
     assert clone.make("demo") == DEMO
 
 
 @needs_make
-def test_a_change_of_rust_is_compiled_and_a_change_of_pyproject_is_installed(clone: Clone) -> None:
+def test_changed_rust_is_compiled_and_changed_pyproject_installed(clone: Clone) -> None:
     clone.make("demo")
     clone.touch("core/src/lib.rs")
     assert clone.make("demo") == DEMO[1:]
@@ -193,7 +193,7 @@ def test_a_change_of_rust_is_compiled_and_a_change_of_pyproject_is_installed(clo
 
 
 @needs_make
-def test_bench_measures_the_released_engine_and_the_next_demo_compiles_its_own(clone: Clone) -> None:
+def test_bench_uses_release_engine_and_next_demo_recompiles(clone: Clone) -> None:
     clone.make("demo")
     assert clone.make("bench") == ["install dev", "compile release", "benches/run.py"]
     assert clone.make("bench") == ["benches/run.py"]
@@ -201,7 +201,7 @@ def test_bench_measures_the_released_engine_and_the_next_demo_compiles_its_own(c
 
 
 @needs_make
-def test_other_extras_have_a_stamp_of_their_own(clone: Clone) -> None:
+def test_other_extras_have_separate_stamp(clone: Clone) -> None:
     assert clone.make("test", "EXTRAS=dev  python-chess")[0] == "install dev python-chess"
     assert clone.make("test", "EXTRAS=dev")[0] == "install dev"
     assert clone.make("test", "EXTRAS=dev python-chess")[0].startswith("pytest")
@@ -210,12 +210,12 @@ def test_other_extras_have_a_stamp_of_their_own(clone: Clone) -> None:
 # Metadata
 
 
-def test_one_version_in_rust_and_python() -> None:
+def test_rust_and_python_versions_are_equal() -> None:
     cargo = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["version"]
     assert cargo == pondertree.__version__ == metadata.version("pondertree")
 
 
-def test_stable_abi_is_that_of_the_oldest_python() -> None:
+def test_stable_abi_matches_oldest_python() -> None:
     dependency = tomllib.loads((ROOT / "bindings/Cargo.toml").read_text(encoding="utf-8"))["dependencies"]["pyo3"]
     oldest = PYPROJECT["project"]["requires-python"].removeprefix(">=")
     assert f"abi3-py{oldest.replace('.', '')}" in dependency["features"]
@@ -240,7 +240,7 @@ def a_wheel(folder: Path, leave_out: str = "", add: str = "", tag: str = "") -> 
     return path
 
 
-def test_a_whole_wheel_is_accepted(tmp_path: Path) -> None:
+def test_complete_wheel_is_accepted(tmp_path: Path) -> None:
     assert smoke.check_wheel(a_wheel(tmp_path)) == "manylinux_2_28_x86_64"
 
 
@@ -259,13 +259,13 @@ def test_a_whole_wheel_is_accepted(tmp_path: Path) -> None:
     ],
     ids=lambda value: next(iter(value.values())) if isinstance(value, dict) else "",
 )
-def test_a_faulty_wheel_is_refused(tmp_path: Path, fault: dict[str, str], message: str) -> None:
+def test_faulty_wheel_is_rejected(tmp_path: Path, fault: dict[str, str], message: str) -> None:
     with pytest.raises(smoke.BadDistributionError, match=re.escape(message)):
         smoke.check_wheel(a_wheel(tmp_path, **fault))
 
 
 @pytest.mark.parametrize("tag", ["cp311-cp311-manylinux_2_28_x86_64", "cp311-abi3-linux_x86_64"])
-def test_a_wheel_for_one_python_or_any_linux_is_refused(tmp_path: Path, tag: str) -> None:
+def test_wheel_with_narrow_or_generic_tag_is_rejected(tmp_path: Path, tag: str) -> None:
     renamed = a_wheel(tmp_path).rename(tmp_path / f"pondertree-0.1.0-{tag}.whl")
     with pytest.raises(smoke.BadDistributionError, match="is not called pondertree-VERSION-cp311-abi3-PLATFORM"):
         smoke.check_wheel(renamed)
@@ -273,7 +273,7 @@ def test_a_wheel_for_one_python_or_any_linux_is_refused(tmp_path: Path, tag: str
 
 @pytest.mark.skipif(not BUILT, reason="there is no wheel in dist/: make wheel")
 @pytest.mark.parametrize("wheel", BUILT, ids=lambda path: path.name)
-def test_built_wheels_are_whole(wheel: Path) -> None:
+def test_built_wheels_are_complete(wheel: Path) -> None:
     sources = [ROOT / "pyproject.toml", *(ROOT / "python" / name for name in smoke.python_files())]
     if wheel.stat().st_mtime < max(path.stat().st_mtime for path in sources):
         pytest.skip("older than the sources: make wheel")
@@ -292,7 +292,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_sdist_has_what_a_build_needs(sdist: Path) -> None:
+def test_sdist_contains_build_inputs(sdist: Path) -> None:
     smoke.check_sdist(sdist)
 
 
@@ -331,12 +331,12 @@ def rewritten(
     ],
     ids=["no source", "no lock file", "no kernel", "a compiled module", "build outputs", "a lock file of a mirror"],
 )
-def test_a_faulty_sdist_is_refused(sdist: Path, tmp_path: Path, fault: dict[str, str], message: str) -> None:
+def test_faulty_sdist_is_rejected(sdist: Path, tmp_path: Path, fault: dict[str, str], message: str) -> None:
     with pytest.raises(smoke.BadDistributionError, match=re.escape(message)):
         smoke.check_sdist(rewritten(sdist, tmp_path, **fault))
 
 
-def test_smoke_refuses_to_try_the_package_from_its_sources() -> None:
+def test_smoke_rejects_package_from_source_tree() -> None:
     """A smoke test that imports the clone says nothing about the wheel."""
     if not Path(pondertree.__file__).is_relative_to(ROOT):
         pytest.skip("the package is not used from the clone")
@@ -346,6 +346,6 @@ def test_smoke_refuses_to_try_the_package_from_its_sources() -> None:
     assert "imported from the sources" in done.stderr
 
 
-def test_smoke_refuses_a_folder_without_distributions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_smoke_rejects_folder_without_distributions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert smoke.main([str(tmp_path)]) == 1
     assert "no wheel and no sdist" in capsys.readouterr().err

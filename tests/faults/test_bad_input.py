@@ -47,20 +47,20 @@ BAD_SETTINGS = [
 
 
 @pytest.mark.parametrize(("name", "value"), BAD_SETTINGS, ids=[f"{n}={str(v)[:20]}" for n, v in BAD_SETTINGS])
-def test_settings(name: str, value: Any) -> None:
+def test_invalid_parameter_raises(name: str, value: Any) -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match=name) as caught:
         pondertree.UCT(**{name: value})
     assert isinstance(caught.value, ValueError)
     assert isinstance(caught.value, pondertree.PondertreeError)
 
 
-def test_an_unknown_setting_is_a_type_error() -> None:
+def test_unknown_parameter_raises_type_error() -> None:
     with pytest.raises(TypeError, match="nonsense"):
         pondertree.UCT(nonsense=1)
 
 
 @pytest.mark.parametrize("value", [1e300, 1e18, 2.0**62])
-def test_limits_too_large_to_matter(value: float) -> None:
+def test_huge_limits_are_accepted(value: float) -> None:
     assert pondertree.UCT(10, max_memory=value, time_limit=value, c_param=value).run(ConnectFour()).simulations == 10
     assert pondertree.UCT(10, max_memory=value, time_limit=value).run(PythonGame(TicTacToe())).simulations == 10
 
@@ -190,7 +190,7 @@ CALLS: list[tuple[str, Callable[[pondertree.UCT, pondertree.Forest], Any], type[
 
 
 @pytest.mark.parametrize(("name", "call", "kind", "words"), CALLS, ids=[case[0] for case in CALLS])
-def test_arguments(name: str, call: Any, kind: type[Exception], words: str) -> None:
+def test_invalid_argument_raises(name: str, call: Any, kind: type[Exception], words: str) -> None:
     search = pondertree.UCT(20, seed=1)
     forest = search.forest([ConnectFour()] * 2).simulate(30)
     before = [fingerprint(result) for result in forest.results()]
@@ -203,7 +203,7 @@ def test_arguments(name: str, call: Any, kind: type[Exception], words: str) -> N
     assert search.run(ConnectFour()).simulations == 20
 
 
-def test_a_list_of_numbers_must_fit() -> None:
+def test_list_argument_of_wrong_length_raises() -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match="num_simulations has 3 entries for 2"):
         pondertree.UCT([1, 2, 3]).run([ConnectFour()] * 2)
     with pytest.raises(pondertree.InvalidArgumentError, match="num_simulations has 0 entries for 1"):
@@ -311,7 +311,7 @@ class Zero:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("name", "methods", "words"), BROKEN, ids=[case[0] for case in BROKEN])
-def test_broken_games(name: str, methods: dict[str, Any], words: str, mode: str) -> None:
+def test_contract_violation_in_game_raises(name: str, methods: dict[str, Any], words: str, mode: str) -> None:
     options = {key: value() if callable(value) else value for key, value in MODES[mode].items()}
     game = broken("Wobbly", **methods)
     forest = pondertree.UCT(seed=1, solve=False, **options).forest([game(), game()])
@@ -353,7 +353,7 @@ BROKEN_ROOTS: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("name", "methods", "words"), BROKEN_ROOTS, ids=[case[0] for case in BROKEN_ROOTS])
-def test_broken_roots(name: str, methods: dict[str, Any], words: str) -> None:
+def test_contract_violation_at_root_raises(name: str, methods: dict[str, Any], words: str) -> None:
     game = type("Wobbly", (Row,), methods)
     search = pondertree.UCT(20, seed=1)
     with pytest.raises(pondertree.GameContractError, match=words):
@@ -398,7 +398,7 @@ WITH_REWARDS: dict[str, Callable[[], pondertree.search.base.Search]] = {
 
 @pytest.mark.parametrize("search", WITH_REWARDS)
 @pytest.mark.parametrize("reward", [1e308, -1e308, 1.1e12, math.inf, math.nan, 10**400])
-def test_rewards_that_overflow_are_refused_by_every_search(search: str, reward: float) -> None:
+def test_overflowing_rewards_raise_in_every_search(search: str, reward: float) -> None:
     made = WITH_REWARDS[search]()
     forest = made.forest([Paid(reward=1.0), Paid(reward=reward)])
     with pytest.raises(pondertree.GameContractError, match=r"rewards\(\)|rewards of"):
@@ -412,7 +412,7 @@ def test_rewards_that_overflow_are_refused_by_every_search(search: str, reward: 
 
 
 @pytest.mark.parametrize("reward", [1e308, -1e308, math.inf, math.nan])
-def test_the_reference_refuses_rewards_that_overflow(reward: float) -> None:
+def test_overflowing_rewards_raise_in_reference(reward: float) -> None:
     from pondertree.reference import alphazero
     from pondertree.reference.uct import MCTS
 
@@ -423,7 +423,7 @@ def test_the_reference_refuses_rewards_that_overflow(reward: float) -> None:
         assert math.isfinite(search.run(Paid(reward=1e12)).value)
 
 
-def test_the_limits_of_engine_package_and_reference_are_the_same() -> None:
+def test_limits_of_engine_package_and_reference_are_equal() -> None:
     from pondertree import _core, game, testing
     from pondertree.evaluators.outputs import LARGEST_VALUE
     from pondertree.games import playout as reference_playout
@@ -437,7 +437,7 @@ def test_the_limits_of_engine_package_and_reference_are_the_same() -> None:
     assert leaf_evaluation.LONGEST_PLAYOUT == LONGEST_PLAYOUT == reference_playout.LONGEST_PLAYOUT
 
 
-def test_a_game_whose_is_terminal_changes_between_calls_is_searched_or_refused() -> None:
+def test_nondeterministic_is_terminal_is_searched_or_raises() -> None:
     calls = [0]
 
     class Changing(Row):
@@ -455,14 +455,14 @@ def test_a_game_whose_is_terminal_changes_between_calls_is_searched_or_refused()
     assert search.run(Row()).simulations == 20
 
 
-def test_is_terminal_that_is_no_truth_value_is_refused() -> None:
+def test_is_terminal_without_truth_value_raises() -> None:
     game = type("Wobbly", (Row,), {"is_terminal": np.array([True, False])})
     with pytest.raises(pondertree.GameContractError, match=r"Wobbly.is_terminal is array.*True or False"):
         pondertree.UCT(20).run(game())
 
 
 @pytest.mark.parametrize("policy", [None, lambda state: 0])
-def test_a_playout_that_never_ends_is_refused(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_playout_raises(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pondertree.search.leaf_evaluation.LONGEST_PLAYOUT", 500)
     monkeypatch.setattr("pondertree.games.playout.LONGEST_PLAYOUT", 500)
     game = type("Endless", (Row,), {"is_terminal": False})
@@ -471,7 +471,7 @@ def test_a_playout_that_never_ends_is_refused(policy: Any, monkeypatch: pytest.M
     assert pondertree.UCT(20, playout_policy=policy, max_depth=400).run(game()).simulations == 20
 
 
-def test_results_of_a_game_that_breaks_later_raise_typed_errors() -> None:
+def test_results_of_game_that_fails_later_raise_typed_errors() -> None:
     """The line and the moves of a result are read off the game again."""
     broken_now = [False]
 
@@ -506,13 +506,13 @@ HUGE = 10**5000
     ],
     ids=["simulations", "c_param", "seed", "solve", "array", "policy", "evaluator"],
 )
-def test_values_that_cannot_be_printed_or_compared_are_refused_by_name(name: str, value: Any) -> None:
+def test_values_without_repr_or_comparison_raise_by_name(name: str, value: Any) -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match=name) as caught:
         pondertree.UCT(**{name: value})
     assert len(str(caught.value)) < 500
 
 
-def test_missing_methods_are_named() -> None:
+def test_missing_methods_are_named_in_error() -> None:
     class Nothing:
         to_play = 0
 
@@ -520,7 +520,7 @@ def test_missing_methods_are_named() -> None:
         pondertree.UCT().run(Nothing())
 
 
-def test_a_game_that_says_it_is_not_zero_sum_is_fine() -> None:
+def test_game_with_zero_sum_false_is_accepted() -> None:
     game = type("Friendly", (Row,), {"returns": lambda self: [1.0, 1.0], "zero_sum": False})
     assert pondertree.UCT(20).run(game()).value == 1.0
 
@@ -574,7 +574,7 @@ BAD_ANSWERS: list[tuple[str, Callable[[np.ndarray], Any], str]] = [
 @pytest.mark.parametrize("kind", ["compiled", "python"])
 @pytest.mark.parametrize("in_flight", [1, 4])
 @pytest.mark.parametrize(("name", "change", "words"), BAD_ANSWERS, ids=[case[0] for case in BAD_ANSWERS])
-def test_bad_answers(name: str, change: Any, words: str, in_flight: int, kind: str) -> None:
+def test_invalid_evaluator_output_raises(name: str, change: Any, words: str, in_flight: int, kind: str) -> None:
     state = ConnectFour() if kind == "compiled" else PythonGame(ConnectFour())
     forest = pondertree.UCT(seed=1, evaluator=answering(change), in_flight=in_flight).forest([state] * 2)
     before: list[Any] = []
@@ -589,7 +589,7 @@ def test_bad_answers(name: str, change: Any, words: str, in_flight: int, kind: s
     assert [fingerprint(a) for a in forest.results()] == [fingerprint(b) for b in whole.results()]
 
 
-def test_good_answers_of_other_kinds() -> None:
+def test_evaluator_output_of_other_types_is_accepted() -> None:
     for change in (
         lambda v: (None, v.astype(np.float32)),
         lambda v: (None, v.tolist()),
@@ -600,7 +600,7 @@ def test_good_answers_of_other_kinds() -> None:
         assert pondertree.UCT(20, evaluator=answering(change)).run(ConnectFour()).simulations == 20
 
 
-def test_three_players_need_three_values() -> None:
+def test_three_players_require_three_values() -> None:
     from pondertree.testing.tabular import TabularGame
 
     search = pondertree.UCT(20, evaluator=answering(lambda v: (None, v)))
@@ -608,7 +608,7 @@ def test_three_players_need_three_values() -> None:
         search.run(TabularGame(1, players=3).start())
 
 
-def test_an_evaluator_of_observations_needs_them() -> None:
+def test_missing_observation_raises() -> None:
     with pytest.raises(pondertree.GameContractError, match="observation"):
         pondertree.UCT(20, evaluator=answering(lambda v: (None, v))).run(Row())
 
@@ -628,7 +628,7 @@ BAD_POLICIES: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize("state", [ConnectFour(), PythonGame(ConnectFour())], ids=["compiled", "python"])
 @pytest.mark.parametrize(("name", "policy", "words"), BAD_POLICIES, ids=[case[0] for case in BAD_POLICIES])
-def test_bad_playout_policies(name: str, policy: Any, words: str, state: Any) -> None:
+def test_invalid_playout_policy_raises(name: str, policy: Any, words: str, state: Any) -> None:
     tree = pondertree.UCT(seed=1, playout_policy=policy).tree(state)
     with pytest.raises(pondertree.EvaluationError, match=rf"playout policy.*{words}"):
         tree.simulate(10)
@@ -638,7 +638,7 @@ def test_bad_playout_policies(name: str, policy: Any, words: str, state: Any) ->
 
 
 @pytest.mark.parametrize("option", ["minimax_depth", "forced_depth"])
-def test_what_needs_two_players(option: str) -> None:
+def test_two_player_options_raise_in_other_games(option: str) -> None:
     from pondertree.testing.tabular import TabularGame
 
     with pytest.raises(pondertree.InvalidArgumentError, match=f"{option} needs a zero-sum game"):
@@ -662,7 +662,7 @@ class Endless:
 
 @pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @pytest.mark.parametrize("policy", [None, lambda state: [1.0, 2.0]])
-def test_a_game_without_end_does_not_outlast_the_time(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_game_respects_time_limit(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # Otherwise it is refused before the time is up.
     monkeypatch.setattr("pondertree.search.leaf_evaluation.LONGEST_PLAYOUT", 10**9)
     monkeypatch.setattr("pondertree.games.playout.LONGEST_PLAYOUT", 10**9)
@@ -678,7 +678,7 @@ def test_a_game_without_end_does_not_outlast_the_time(policy: Any, monkeypatch: 
     assert pondertree.UCT(50, max_depth=10, playout_policy=policy).run(Endless()).simulations == 50
 
 
-def test_an_action_beyond_all_numbers_is_not_legal() -> None:
+def test_action_beyond_integer_range_is_illegal() -> None:
     for action in (2**63, -(2**70), 10**30):
         with pytest.raises(pondertree.InvalidActionError, match="not legal"):
             ConnectFour().play(action)

@@ -61,7 +61,7 @@ def depth_of(root: pondertree.Node) -> int:
 
 
 @pytest.mark.parametrize("solve", [True, False])
-def test_a_chain_of_a_thousand_plies(solve: bool) -> None:
+def test_chain_of_thousand_plies_is_searched(solve: bool) -> None:
     """One legal move at each ply: every simulation goes one deeper, so the tree is a line."""
 
     def work() -> None:
@@ -91,7 +91,7 @@ def test_a_chain_of_a_thousand_plies(solve: bool) -> None:
     in_a_small_thread(work)
 
 
-def test_a_long_game_with_choices_and_playouts() -> None:
+def test_long_game_with_playouts_is_searched() -> None:
     """A thousand plies with real playouts, 512 KiB of stack."""
 
     def work() -> tuple[int, int]:
@@ -108,7 +108,7 @@ def test_a_long_game_with_choices_and_playouts() -> None:
     assert deepest > 0
 
 
-def test_a_line_of_five_hundred_is_proven() -> None:
+def test_line_of_five_hundred_plies_is_proven() -> None:
     """Stepping out loses, so the whole line is decided; the proof goes up 500 plies at once."""
 
     def work() -> pondertree.SearchResult:
@@ -122,13 +122,13 @@ def test_a_line_of_five_hundred_is_proven() -> None:
     assert len(result.pv) == 501
 
 
-def test_a_compiled_game_in_a_small_thread() -> None:
+def test_compiled_game_fits_small_thread_stack() -> None:
     for threads, in_flight in ((1, 1), (2, 8)):
         search = pondertree.UCT(2000, seed=1, threads=threads, in_flight=in_flight)
         assert in_a_small_thread(lambda search=search: search.run(Othello())).simulations == 2000
 
 
-def test_the_last_position_of_a_chain_at_once() -> None:
+def test_last_position_of_chain_is_released_without_recursion() -> None:
     """Its state is asked for before any other's: no recursion from child to parent."""
     uniform = pondertree.evaluators.Uniform()
     node = pondertree.UCT(5001, evaluator=uniform).run(Corridor(5000)).root

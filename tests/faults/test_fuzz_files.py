@@ -52,7 +52,7 @@ def table(output: str) -> dict[str, list[int]]:
 
 
 @pytest.mark.slow
-def test_the_harness_counts_every_outcome(tmp_path: Path) -> None:
+def test_harness_counts_every_outcome(tmp_path: Path) -> None:
     script = tmp_path / "every_outcome.py"
     script.write_text(EVERY_OUTCOME)
     ran = run(str(script), "--inputs", "14", "--seconds", "1", "--seed", "4")
@@ -71,7 +71,7 @@ def test_the_harness_counts_every_outcome(tmp_path: Path) -> None:
     assert sums == counts["two"]
 
 
-def test_a_fuzzer_that_fails_itself_says_so(tmp_path: Path) -> None:
+def test_failure_of_fuzzer_is_reported(tmp_path: Path) -> None:
     script = tmp_path / "broken.py"
     script.write_text("from fuzzing import main\nraise SystemExit(main({'kind': lambda numbers: 1 / 0}, None))\n")
     ran = run(str(script), "--inputs", "3")

@@ -45,12 +45,12 @@ def test_hostile_inputs_raise_typed_errors(kind: str) -> None:
     assert good > 0, "every input was refused: the fuzzer does not reach what lies behind the checks"
 
 
-def test_every_kind_has_a_short_form() -> None:
+def test_every_kind_has_short_form() -> None:
     [kinds] = re.findall(r"--kind \{([^}]*)\}", fuzz("--help").stdout)[:1]
     assert set(kinds.split(",")) == set(INPUTS)
 
 
-def test_only_exceptions_about_the_arguments_count_as_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_argument_exceptions_count_as_typed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     hostile = importlib.import_module("hostile")
 

@@ -10,7 +10,7 @@ from pondertree.games import ConnectFour
 
 
 @pytest.mark.parametrize("on_worker", [False, True], ids=["caller", "worker"])
-def test_panic_in_a_forest_raises_internal_error_and_later_calls_too(
+def test_panic_in_forest_raises_internal_error_in_later_calls_too(
     on_worker: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
     forest = UCT(20, threads=2).forest([ConnectFour()] * 4).simulate()
@@ -29,18 +29,18 @@ def test_panic_in_a_forest_raises_internal_error_and_later_calls_too(
 
 
 @pytest.mark.parametrize("on_worker", [False, True], ids=["caller", "worker"])
-def test_panic_outside_a_forest_raises_internal_error(on_worker: bool) -> None:
+def test_panic_outside_forest_raises_internal_error(on_worker: bool) -> None:
     with pytest.raises(InternalError, match="on purpose"):
         _core._panic_for_tests(None, on_worker)
 
 
-def test_panic_in_a_snapshot_raises_internal_error() -> None:
+def test_panic_in_snapshot_raises_internal_error() -> None:
     """An argument that Python never passes."""
     view = UCT(20).forest([ConnectFour()]).simulate()._core.view(0)
     with pytest.raises(InternalError, match="out of bounds"):
         view.principal_variation(1_000_000)
 
 
-def test_internal_error_is_an_exception_of_ours() -> None:
+def test_internal_error_is_pondertree_error() -> None:
     assert issubclass(InternalError, pondertree.PondertreeError)
     assert issubclass(InternalError, RuntimeError)

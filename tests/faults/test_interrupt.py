@@ -69,7 +69,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_interrupt_surfaces_soon_and_breaks_nothing(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_interrupt_is_raised_promptly_and_search_stays_usable(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     state, options = CASES[name]
     states = state if isinstance(state, list) else [state]
     numbers = random.Random(name)
@@ -103,7 +103,7 @@ def interrupted(work: Callable[[], object], delay: float = 0.1) -> Any:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_interrupted_run_offers_what_it_found(name: str) -> None:
+def test_interrupted_run_has_partial_results(name: str) -> None:
     state, options = CASES[name]
     interrupt = interrupted(lambda: pondertree.UCT(time_limit=60.0, seed=1, **options).run(state))
     results = interrupt.result if isinstance(state, list) else [interrupt.result]
@@ -117,14 +117,14 @@ def test_an_interrupted_run_offers_what_it_found(name: str) -> None:
         assert all(child.in_flight == 0 for child in result.root.children.values())
 
 
-def test_an_interrupted_search_of_one_state_offers_one_result() -> None:
+def test_interrupted_run_of_one_state_has_one_result() -> None:
     search = pondertree.UCT(time_limit=60.0, seed=1)
     for call in (search.search, search.get_policy):
         interrupt = interrupted(lambda call=call: call(Othello()))  # type: ignore[misc]
         assert interrupt.result.simulations > 0
 
 
-def test_an_interrupt_is_not_masked_where_nothing_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_is_raised_if_results_are_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise pondertree.InternalError("broken")
 
@@ -134,7 +134,7 @@ def test_an_interrupt_is_not_masked_where_nothing_can_be_read(monkeypatch: pytes
     assert not hasattr(interrupt, "result")
 
 
-def test_an_interrupt_that_nobody_handles_ends_the_process_by_the_signal() -> None:
+def test_unhandled_interrupt_ends_process_by_signal() -> None:
     code = "import pondertree\nfrom pondertree.games import Othello\nprint('begun', flush=True)\n"
     code += "pondertree.UCT(time_limit=60.0).run(Othello())"
     with subprocess.Popen(
@@ -149,7 +149,7 @@ def test_an_interrupt_that_nobody_handles_ends_the_process_by_the_signal() -> No
     assert told.endswith("KeyboardInterrupt\n`result` of this exception is what the search had found.\n")
 
 
-def test_an_interrupt_of_run_leaves_the_search_usable() -> None:
+def test_search_is_usable_after_interrupted_run() -> None:
     search = pondertree.UCT(time_limit=60.0, seed=1)
     assert seconds_until_interrupted(lambda: search.run(Othello()), 0.05) < LATEST
     search.time_limit, search.num_simulations = None, 50

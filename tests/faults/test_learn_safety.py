@@ -1,4 +1,4 @@
-"""What a training leaves behind when it is refused, killed in the middle of a checkpoint, damaged or changed."""
+"""The state of a run folder after refusal, kills during checkpoints, damage and changed settings."""
 
 from __future__ import annotations
 
@@ -29,19 +29,21 @@ from pondertree.learn.evaluation.progress import Watcher
 
 
 class Notes(Watcher):
-    """Keeps what is noted."""
+    """Records notes."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[str] = []
+        self.texts: list[str] = []
 
     def note(self, text: str) -> None:
-        self.told.append(text)
+        self.texts.append(text)
 
 
 @pytest.mark.parametrize("instant", [1, 2])
-def test_a_kill_while_a_checkpoint_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instant: int) -> None:
-    """A round that is saved again: before, between and after the two renames there is a whole checkpoint of it."""
+def test_kill_while_checkpoint_is_rewritten_leaves_an_intact_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instant: int
+) -> None:
+    """Before, between and after the two renames an intact checkpoint of the round is listed."""
     train(small(tmp_path, steps=5, keep_checkpoints=1))
     before, count, rename = digest(tmp_path), 0, os.replace
 
@@ -67,7 +69,7 @@ def test_a_kill_while_a_checkpoint_is_made_again(tmp_path: Path, monkeypatch: py
     assert not list((tmp_path / "checkpoints").glob("*.old"))
 
 
-def test_a_player_that_was_changed_is_noticed(tmp_path: Path) -> None:
+def test_modified_player_is_detected(tmp_path: Path) -> None:
     train(small(tmp_path, steps=12))
     paths = checkpoint.list_checkpoints(tmp_path / "checkpoints")
     whole = pondertree.load(paths[-2]).about
@@ -75,44 +77,44 @@ def test_a_player_that_was_changed_is_noticed(tmp_path: Path) -> None:
     content = bytearray(file.read_bytes())
     content[-40] ^= 0x20
     file.write_bytes(content)
-    with pytest.warns(UserWarning, match="is damaged: the one before it is taken"):
+    with pytest.warns(UserWarning, match="is damaged: using the previous checkpoint"):
         assert pondertree.load(tmp_path).about == whole
     with pytest.raises(StorageError, match="checksum differs"):
         pondertree.load(file)
     for path in paths[:-1]:
         (path / "player.safetensors").write_bytes(b"cut")
-    with pytest.warns(UserWarning, match="is damaged"), pytest.raises(StorageError, match="is whole"):
+    with pytest.warns(UserWarning, match="is damaged"), pytest.raises(StorageError, match="is intact"):
         pondertree.load(tmp_path)
     for path in paths[1:]:
         shutil.rmtree(path)
-    # Nothing is before the last one: there is no warning (which tests take for an error) of another that is taken.
-    with pytest.raises(StorageError, match="is whole"):
+    # There is no earlier checkpoint, hence no warning (an error in tests) about using one.
+    with pytest.raises(StorageError, match="is intact"):
         pondertree.load(tmp_path)
     with pytest.raises(InvalidArgumentError, match="path is empty"):
         pondertree.load("")
 
 
-def test_what_is_refused_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
+def test_refused_run_leaves_folder_unchanged(tmp_path: Path) -> None:
     for wrong in (None, {}, "connect4"):
         with pytest.raises(InvalidArgumentError, match="config must be a Config"):
             train(wrong)  # type: ignore[arg-type]
     train(small(tmp_path, steps=5))
     before = (tmp_path / "config.toml").read_bytes()
-    with pytest.raises(InvalidArgumentError, match=r"network\.blocks is 1 in this training and cannot become 2"):
+    with pytest.raises(InvalidArgumentError, match=r"network\.blocks is 1 in this run and cannot become 2"):
         train(small(tmp_path, steps=7).with_values(network={"blocks": 2}), resume=True)
     assert (tmp_path / "config.toml").read_bytes() == before
-    # A folder of before, when another name of the game was written down.
+    # An older folder with an alias of the game's name.
     about = (tmp_path / "run.json").read_text().replace("tic-tac-toe", "tictactoe")
     (tmp_path / "run.json").write_text(about)
     assert train(small(tmp_path, "tictactoe", steps=7), resume=True).steps == 7
 
 
 @pytest.mark.parametrize("resume", [False, True])
-def test_a_refused_start_in_the_folder_of_a_training_leaves_no_lock(tmp_path: Path, resume: bool) -> None:
+def test_refused_start_in_run_folder_leaves_no_lock(tmp_path: Path, resume: bool) -> None:
     train(small(tmp_path, steps=5))
     (tmp_path / "lock").unlink()
     before = entries(tmp_path)
-    game, message = ("connect4", "is a training of") if resume else ("tic-tac-toe", "there is a training in")
+    game, message = ("connect4", "is a run of") if resume else ("tic-tac-toe", "already has a run")
     with pytest.raises(InvalidArgumentError, match=message):
         train(small(tmp_path, game, steps=7), resume=resume)
     assert entries(tmp_path) == before
@@ -122,7 +124,7 @@ def test_a_refused_start_in_the_folder_of_a_training_leaves_no_lock(tmp_path: Pa
     assert not (tmp_path / "lock").exists()
 
 
-def test_a_start_is_decided_while_the_folder_is_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_start_is_decided_under_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fcntl = pytest.importorskip("fcntl")
     train(small(tmp_path, steps=5))
     read, locked = run_folder.read_about, []
@@ -141,8 +143,8 @@ def test_a_start_is_decided_while_the_folder_is_locked(tmp_path: Path, monkeypat
     assert locked == [True]
 
 
-@pytest.mark.parametrize("name", ["SelfPlay.restore", "Optimised.restore", "Replay.add"])
-def test_what_a_game_or_a_device_raises_on_resuming_is_not_blamed_on_the_checkpoint(
+@pytest.mark.parametrize("name", ["SelfPlay.restore", "Trainer.restore", "ReplayBuffer.add"])
+def test_errors_of_game_or_device_on_resuming_are_not_reported_as_checkpoint_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     train(small(tmp_path, steps=5))
@@ -151,9 +153,9 @@ def test_what_a_game_or_a_device_raises_on_resuming_is_not_blamed_on_the_checkpo
         raise RuntimeError("device lost")
 
     points = {
-        "SelfPlay.restore": "pondertree.learn.self_play.episode.GameUnderWay.of_record",
-        "Optimised.restore": "torch.optim.Optimizer.load_state_dict",
-        "Replay.add": "pondertree.learn.data.replay.Replay.add",
+        "SelfPlay.restore": "pondertree.learn.self_play.episode.Episode.of_record",
+        "Trainer.restore": "torch.optim.Optimizer.load_state_dict",
+        "ReplayBuffer.add": "pondertree.learn.data.replay.ReplayBuffer.add",
     }
     monkeypatch.setattr(points[name], fail)
     with pytest.raises(RuntimeError, match=r"^device lost$"):
@@ -163,16 +165,16 @@ def test_what_a_game_or_a_device_raises_on_resuming_is_not_blamed_on_the_checkpo
 
 
 def entries(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder."""
+    """Returns the content of every file below a folder."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-#: Where a start fails: (what is replaced, by its module or class and name), from the first to the last.
+#: Where a start fails: name -> patched function, in order of execution.
 POINTS = {
     "session": "pondertree.learn.loop.train.Session",
     "begin": "pondertree.learn.loop.session.Session.begin",
-    "settle": "pondertree.learn.data.run_folder.RunFolder.settle",
-    "after run.json": "pondertree.learn.loop.train.Training",
+    "write_header": "pondertree.learn.data.run_folder.RunFolder.write_header",
+    "after run.json": "pondertree.learn.loop.train.TrainingRun",
     "metrics": "pondertree.learn.loop.train.Metrics",
     "watcher": "pondertree.learn.evaluation.progress.Watcher.__enter__",
     "first round": "pondertree.learn.loop.session.Session.play_move",
@@ -181,7 +183,7 @@ POINTS = {
 
 @pytest.mark.parametrize("error", [MemoryError, TrainingError, SystemExit, KeyboardInterrupt])
 @pytest.mark.parametrize("point", POINTS)
-def test_a_start_that_fails_leaves_the_folder_as_it_was(
+def test_failed_start_leaves_folder_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, error: type[BaseException]
 ) -> None:
     if point == "first round" and error is KeyboardInterrupt:
@@ -194,7 +196,7 @@ def test_a_start_that_fails_leaves_the_folder_as_it_was(
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     monkeypatch.setattr(POINTS[point], fail)
     for out in (tmp_path / "a" / "b" / "new", tmp_path / "mine"):
-        for _ in range(2):  # the second start fails for the same reason, not because of the first
+        for _ in range(2):  # a second start fails for the same reason, not because of the first
             with pytest.raises(error):
                 train(small(out, steps=5))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine"]
@@ -203,9 +205,7 @@ def test_a_start_that_fails_leaves_the_folder_as_it_was(
     assert train(small(tmp_path / "mine", steps=5)).steps == 5
 
 
-def test_a_start_without_its_package_or_device_leaves_no_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_start_without_package_or_device_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     with pytest.raises(MissingExtraError, match="tensorboard"):
         train(small(tmp_path / "new", steps=5), tensorboard=True)
@@ -230,23 +230,21 @@ train(small(Path(sys.argv[1]), "connect4", steps=5), watcher=Killing())
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no SIGKILL")
-def test_a_start_that_was_killed_can_be_made_again_without_resume(tmp_path: Path) -> None:
+def test_killed_start_can_be_repeated_without_resume(tmp_path: Path) -> None:
     out = tmp_path / "new"
     root = str(Path(__file__).parents[2])
     paths = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     killed = subprocess.run([sys.executable, "-c", KILLED, str(out)], env={**os.environ, "PYTHONPATH": paths})
     assert killed.returncode == -signal.SIGKILL
     assert (out / "run.json").exists()
-    # Even for another game: nothing was learned of the first.
+    # Even for another game: the first left no data.
     assert train(small(out, steps=5)).steps == 5
-    with pytest.raises(InvalidArgumentError, match=r"there is a training in .* already"):
+    with pytest.raises(InvalidArgumentError, match="already has a run"):
         train(small(out, steps=6))
     assert train(small(out, steps=6), resume=True).steps == 6
 
 
-def test_a_training_that_fails_after_a_game_was_stored_keeps_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_run_keeps_stored_games(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise TrainingError("no memory")
 
@@ -256,14 +254,14 @@ def test_a_training_that_fails_after_a_game_was_stored_keeps_it(
     monkeypatch.undo()
     games = {name: content for name, content in entries(tmp_path).items() if name.startswith("games")}
     assert games
-    with pytest.raises(InvalidArgumentError, match=r"there is a training in .* already"):
+    with pytest.raises(InvalidArgumentError, match="already has a run"):
         train(small(tmp_path, steps=5))
     train(small(tmp_path, steps=5), resume=True)
     assert entries(tmp_path).items() >= games.items()
 
 
-def test_games_that_another_game_does_not_allow_are_refused_by_file(tmp_path: Path) -> None:
-    """Shards whose checksums are right, with an action that is none, or a move that is illegal."""
+def test_shard_with_illegal_games_is_refused_by_name(tmp_path: Path) -> None:
+    """Shards with valid checksums but an unknown action or an illegal move."""
     train(small(tmp_path, steps=5))
     for change in ({"moves": 0}, {"actions": 60000}, {"policy": -1.0}):
         folder = tmp_path / "-".join(change)
@@ -282,30 +280,30 @@ def test_games_that_another_game_does_not_allow_are_refused_by_file(tmp_path: Pa
             train(small(folder, steps=9), resume=True)
 
 
-def test_notes_say_when_there_is_nothing_to_go_on_with(tmp_path: Path) -> None:
+def test_resuming_empty_folder_is_reported(tmp_path: Path) -> None:
     notes = Notes()
     train(small(tmp_path, steps=5), resume=True, watcher=notes)
-    assert any("to go on with: this one begins anew" in text for text in notes.told)
+    assert any("starting anew" in text for text in notes.texts)
     notes = Notes()
     assert train(small(tmp_path, steps=3), resume=True, watcher=notes).steps == 5
-    assert any("is reached already" in text for text in notes.told)
+    assert any("is already reached" in text for text in notes.texts)
 
 
-def test_fewer_games_at_once_when_going_on(tmp_path: Path) -> None:
-    """What a message about memory tells to lower is lowered."""
+def test_resumed_run_accepts_fewer_concurrent_games(tmp_path: Path) -> None:
+    """The remedy of an out-of-memory message."""
     train(small(tmp_path, steps=5))
     train(small(tmp_path, steps=8).with_values(self_play={"games_at_once": 3}), resume=True)
     newest = checkpoint.list_checkpoints(tmp_path / "checkpoints")[-1]
     assert len(checkpoint.load_checkpoint(newest).games) == 3
 
 
-def test_metrics_tell_of_the_last_steps(tmp_path: Path) -> None:
+def test_metrics_include_last_steps(tmp_path: Path) -> None:
     result = train(small(tmp_path, steps=7))
     last = [line for line in read_metrics(tmp_path / "metrics.jsonl") if line["kind"] == "round"][-1]
     assert (last["step"], last["games"], last["positions"]) == (7, result.games, result.positions)
 
 
-def test_shards_that_need_pyarrow_are_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pyarrow_is_not_reported_as_shard_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow")
     train(small(tmp_path / "run", steps=5))
     games = read_shard(list_shards(tmp_path / "run" / "games")[0])
@@ -315,13 +313,13 @@ def test_shards_that_need_pyarrow_are_not_called_damaged(tmp_path: Path, monkeyp
         read_shard(shard)
 
 
-def test_a_search_with_a_player_shows_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_command_with_player_prints_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train(small(tmp_path, steps=5))
     assert main(["search", "tic-tac-toe", "--player", str(tmp_path), "--simulations", "20", "--seed", "1"]) == 0
     assert "AlphaZero, trained player" in capsys.readouterr().out
 
 
-def test_a_lost_configuration_is_that_of_the_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lost_config_is_read_from_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train(small(tmp_path, steps=5))
     before = (tmp_path / "config.toml").read_text(encoding="utf-8")
     (tmp_path / "config.toml").unlink()

@@ -60,13 +60,13 @@ SETTINGS += [(PRESETS[0], *each) for each in OF_MUZERO] + [(PRESETS[1], *each) f
 @pytest.mark.parametrize(
     ("preset", "name", "value"), SETTINGS, ids=[f"{p.__name__}-{n}={str(v)[:20]}" for p, n, v in SETTINGS]
 )
-def test_settings(preset: Any, name: str, value: Any) -> None:
+def test_invalid_parameter_raises(preset: Any, name: str, value: Any) -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match=name) as caught:
         preset(**{"model": TableModel(), name: value})
     assert isinstance(caught.value, ValueError)
 
 
-def test_what_gumbel_searches_with() -> None:
+def test_gumbel_requires_evaluator_or_model() -> None:
     for nothing in ({}, {"evaluator": lambda o: None, "model": TableModel()}):
         with pytest.raises(pondertree.InvalidArgumentError, match="an evaluator or a model"):
             pondertree.Gumbel(**nothing)
@@ -79,13 +79,13 @@ def test_what_gumbel_searches_with() -> None:
 
 
 @by_preset
-def test_the_action_space_has_its_bounds(preset: Any) -> None:
+def test_action_space_is_bounded(preset: Any) -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match="65536 actions"):
         preset(TableModel(65536)).run(observation=[1])
 
 
 @pytest.mark.parametrize(("rows", "words"), [(np.zeros(3), "3 numbers.*5"), (np.zeros((2, 5)), "2 rows for 1")])
-def test_gumbel_numbers_for_other_actions_or_rows(rows: Any, words: str) -> None:
+def test_gumbel_variates_of_wrong_shape_raise(rows: Any, words: str) -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match=f"gumbel has {words}"):
         pondertree.Gumbel(TableModel(5), gumbel=rows).run(observation=[1])
 
@@ -135,7 +135,7 @@ ROOTS: list[tuple[str, dict[str, Any], str]] = [
 
 @by_preset
 @pytest.mark.parametrize(("name", "root", "words"), ROOTS, ids=[case[0] for case in ROOTS])
-def test_roots(name: str, root: dict[str, Any], words: str, preset: Any) -> None:
+def test_invalid_root_raises(name: str, root: dict[str, Any], words: str, preset: Any) -> None:
     search = preset(TableModel(5), num_simulations=5, num_players=2, seed=1)
     with pytest.raises(pondertree.InvalidArgumentError, match=words):
         search.run(**root)
@@ -143,7 +143,7 @@ def test_roots(name: str, root: dict[str, Any], words: str, preset: Any) -> None
 
 
 @by_preset
-def test_one_root_where_one_is_wanted(preset: Any) -> None:
+def test_several_roots_for_one_tree_raise(preset: Any) -> None:
     search = preset(TableModel(5), seed=1)
     for call in (search.tree, search.search, search.get_policy):
         with pytest.raises(pondertree.InvalidArgumentError, match="one is wanted"):
@@ -164,7 +164,7 @@ class Seen(Row):
 
 @by_preset
 @pytest.mark.parametrize(("name", "methods", "words"), BROKEN_ROOTS, ids=[case[0] for case in BROKEN_ROOTS])
-def test_states_that_break_their_word(name: str, methods: dict[str, Any], words: str, preset: Any) -> None:
+def test_contract_violation_in_state_raises(name: str, methods: dict[str, Any], words: str, preset: Any) -> None:
     game = type("Wobbly", (Seen,), methods)
     search = preset(TableModel(3), num_simulations=5, seed=1)
     with pytest.raises(pondertree.GameContractError, match=words):
@@ -173,7 +173,7 @@ def test_states_that_break_their_word(name: str, methods: dict[str, Any], words:
 
 
 @by_preset
-def test_states_that_do_not_fit_the_model(preset: Any) -> None:
+def test_state_that_does_not_fit_model_raises(preset: Any) -> None:
     search = preset(TableModel(3), num_simulations=5, seed=1)
     with pytest.raises(pondertree.EvaluationError, match=r"policy_logits has shape \(1, 3\): it must be \(1, 9\)"):
         search.run(TicTacToe())
@@ -303,7 +303,7 @@ def state_of(forest: Any) -> tuple[Any, ...]:
 @by_preset
 @pytest.mark.parametrize("in_flight", [1, 3])
 @pytest.mark.parametrize(("name", "change", "words"), OF_A_STEP, ids=[case[0] for case in OF_A_STEP])
-def test_a_model_that_goes_wrong_in_a_search(
+def test_invalid_model_output_in_search_raises(
     name: str, change: Change, words: str, in_flight: int, preset: Any
 ) -> None:
     model = Breakable(TableModel(5, largest_reward=1.0))
@@ -330,7 +330,7 @@ def test_a_model_that_goes_wrong_in_a_search(
 
 @by_preset
 @pytest.mark.parametrize(("name", "change", "words"), OF_A_ROOT, ids=[case[0] for case in OF_A_ROOT])
-def test_a_model_that_goes_wrong_at_a_root(name: str, change: Change, words: str, preset: Any) -> None:
+def test_invalid_model_output_at_root_raises(name: str, change: Change, words: str, preset: Any) -> None:
     """When trees are planted, and when one of them is reset or moves on."""
     model = Breakable(TableModel(5))
     search = preset(model, seed=1)
@@ -357,7 +357,7 @@ def test_a_model_that_goes_wrong_at_a_root(name: str, change: Change, words: str
 
 
 @by_preset
-def test_a_negative_discount_needs_two_players(preset: Any) -> None:
+def test_negative_discount_requires_two_players(preset: Any) -> None:
     model = Breakable(TableModel(5))
     forest = preset(model, seed=1).forest(observation=[[1], [2]]).simulate(5)
     before = state_of(forest)
@@ -368,7 +368,7 @@ def test_a_negative_discount_needs_two_players(preset: Any) -> None:
 
 
 @by_preset
-def test_failing_midway_takes_back_that_batch_alone(preset: Any) -> None:
+def test_failed_batch_is_rolled_back_alone(preset: Any) -> None:
     model = Breakable(TableModel(4))
     forest = preset(model, seed=1, in_flight=2).forest(observation=[[1], [2]])
     states: list[Any] = []
@@ -394,7 +394,7 @@ def test_failing_midway_takes_back_that_batch_alone(preset: Any) -> None:
 
 
 @by_preset
-def test_a_model_may_not_enter_the_search_that_asks_it(preset: Any) -> None:
+def test_reentrant_call_from_model_raises(preset: Any) -> None:
     model = Breakable(TableModel(4))
     forest = preset(model, seed=1).forest(observation=[[1]])
     for entered in (
@@ -427,7 +427,7 @@ TOLD: list[tuple[str, dict[str, Any], type[Exception], str]] = [
 
 @by_preset
 @pytest.mark.parametrize(("name", "told", "error", "words"), TOLD, ids=[case[0] for case in TOLD])
-def test_moving_on_by_nonsense(name: str, told: dict[str, Any], error: Any, words: str, preset: Any) -> None:
+def test_invalid_advance_raises(name: str, told: dict[str, Any], error: Any, words: str, preset: Any) -> None:
     forest = preset(TableModel(5), num_players=2, seed=1).forest(
         observation=[[1], [2]], legal_actions=[[0, 1, 2], [0, 1]]
     )
@@ -444,7 +444,7 @@ def test_moving_on_by_nonsense(name: str, told: dict[str, Any], error: Any, word
 
 
 @by_preset
-def test_a_tree_of_states_wants_no_observations(preset: Any) -> None:
+def test_observation_for_tree_of_states_raises(preset: Any) -> None:
     tree = preset(Rules([ConnectFour()]), seed=1).tree(ConnectFour())
     tree.simulate(8)
     for call in (
@@ -468,7 +468,7 @@ def test_a_tree_of_states_wants_no_observations(preset: Any) -> None:
 
 
 @by_preset
-def test_the_end_of_the_game_is_no_root(preset: Any) -> None:
+def test_end_of_game_as_root_raises(preset: Any) -> None:
     state = after(ConnectFour(), "1 2 1 2 1 2")
     tree = preset(Rules([state]), seed=1).tree(state)
     tree.simulate(16)
@@ -479,7 +479,7 @@ def test_the_end_of_the_game_is_no_root(preset: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
-def test_mask_of_small_integers_over_two_actions_is_refused(dtype: Any) -> None:
+def test_integer_mask_over_two_actions_raises(dtype: Any) -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match=r"mask\.astype\(bool\)"):
         pondertree.MuZero(TableModel(), 4, num_players=1).run(
             observation=[0.0], legal_actions=np.array([1, 0], dtype=dtype)

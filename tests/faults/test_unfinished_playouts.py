@@ -77,7 +77,7 @@ def test_long_playouts_are_cut_with_one_warning_if_others_end(
 
 
 @pytest.mark.parametrize("policy", [None, lambda state: [1.0, 1.0]])
-def test_cut_playouts_are_worth_nothing_and_the_reference_agrees(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cut_playouts_have_value_zero_as_in_reference(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from pondertree.reference.uct import MCTS
 
     monkeypatch.setattr("pondertree.search.leaf_evaluation.LONGEST_PLAYOUT", 5)
@@ -90,7 +90,7 @@ def test_cut_playouts_are_worth_nothing_and_the_reference_agrees(policy: Any, mo
         assert ours.value == theirs.value
 
 
-def test_the_reference_refuses_a_game_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_game_raises_in_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     from pondertree.games.playout import FIRST_PLAYOUTS
     from pondertree.reference import alphazero, priors
     from pondertree.reference.uct import MCTS
@@ -112,7 +112,7 @@ def test_the_reference_refuses_a_game_that_never_ends(monkeypatch: pytest.Monkey
         assert pondertree.UCT(few, seed=1).run(Endless()).simulations == few
 
 
-def test_a_game_that_never_ends_is_refused_within_seconds() -> None:
+def test_endless_game_raises_within_seconds() -> None:
     begun = time.perf_counter()
     for search in (pondertree.UCT(1000), pondertree.AlphaZero(pondertree.evaluators.Rollout(), 1000)):
         with pytest.raises(
@@ -128,7 +128,7 @@ def test_a_game_that_never_ends_is_refused_within_seconds() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"evaluator": Zero()}, {"playout_policy": "decisive"}])
-def test_a_time_limit_ends_playouts_of_any_max_depth(options: Any) -> None:
+def test_time_limit_ends_playouts_of_any_max_depth(options: Any) -> None:
     begun = time.perf_counter()
     pondertree.UCT(50, time_limit=0.1, max_depth=2**31 - 1, **options).run(Endless())
     assert time.perf_counter() - begun < 5

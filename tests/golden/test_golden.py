@@ -10,8 +10,6 @@ import pytest
 from tests.golden import trees
 from tests.golden.trees import Golden, Grown, describe_difference, grow_with_engine, grow_with_twin
 
-pytestmark = pytest.mark.golden
-
 TREES = trees.stored_trees()
 IMPLEMENTATIONS: dict[str, Callable[[Golden], Grown]] = {"twin": grow_with_twin, "engine": grow_with_engine}
 
@@ -22,13 +20,13 @@ def name_of(golden: Golden) -> str:
 
 @pytest.mark.parametrize("golden", TREES, ids=name_of)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-def test_a_golden_tree_grows_again(implementation: str, golden: Golden) -> None:
+def test_search_reproduces_golden_tree(implementation: str, golden: Golden) -> None:
     difference = describe_difference(golden, IMPLEMENTATIONS[implementation](golden))
     assert difference is None, f"{implementation} in {name_of(golden)}: {difference}"
 
 
 @pytest.mark.parametrize("search", ["muzero", "gumbel"])
-def test_the_trees_are_of_every_kind(search: str) -> None:
+def test_golden_trees_cover_all_options(search: str) -> None:
     some = [golden for golden in TREES if golden.search == search]
     assert len(some) >= 24
     assert {golden.model.reward_scale > 0.0 for golden in some} == {True, False}
@@ -42,11 +40,11 @@ def test_the_trees_are_of_every_kind(search: str) -> None:
     assert (min(actions), max(actions), min(simulations), max(simulations)) == (2, 200, 1, 400)
 
 
-def test_the_files_are_small() -> None:
+def test_golden_files_are_small() -> None:
     assert sum(path.stat().st_size for path in Path(trees.__file__).parent.glob("*.json")) < 1_500_000
 
 
-def test_a_wrong_tree_is_noticed() -> None:
+def test_changed_golden_tree_is_detected() -> None:
     golden = next(golden for golden in TREES if golden.search == "gumbel" and golden.simulations >= 50)
     right = grow_with_twin(golden)
     assert describe_difference(golden, right) is None
@@ -64,7 +62,7 @@ def test_a_wrong_tree_is_noticed() -> None:
         assert words in (describe_difference(golden, dataclasses.replace(right, **fault)) or "")
 
 
-def test_another_discount_grows_another_tree() -> None:
+def test_changed_discount_is_detected() -> None:
     """The trees depend on what they are to check: rewards, discounts and whose turn it is."""
     two = [golden for golden in TREES if golden.options["num_players"] == 2 and golden.simulations >= 32]
     rewarded = [golden for golden in TREES if golden.model.reward_scale > 0.0 and golden.simulations >= 32]

@@ -309,7 +309,7 @@ def test_module_with_evaluate_is_not_wrapped() -> None:
     assert search.run(TicTacToe()).simulations == 8
 
 
-# --- fewer kernels --------------------------------------------------------------------------------------------------
+# --- kernel fusion --------------------------------------------------------------------------------------------------
 
 
 class Answers(nn.Module):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Models in the form of seed 1, batched or row by row; the three functions of the paper; which adapter a model gets."""
+"""Adapters: the MuZero specification's interface, batched or row by row; the paper's functions; `as_model`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHOSEN = np.array([2, 0, 1, 2])
 
 
 class Batched:
-    """The seed's form for whole batches."""
+    """The specification's interface for batches."""
 
     def initial_inference(self, observation: Any) -> tuple[Any, Any, Any]:
         hidden = observation.reshape(len(observation), -1)[:, :2] * 0.5
@@ -30,7 +30,7 @@ class Batched:
 
 
 class Single:
-    """The same for one row at a time, as the seed writes it."""
+    """The same for one row at a time, as in the specification."""
 
     def __init__(self, action: type = int) -> None:
         self.action = action
@@ -50,14 +50,14 @@ class Single:
 
 
 class Lenient(Single):
-    """Takes a batch of observations without a word, and makes one row of it."""
+    """Accepts a batch of observations but returns one row."""
 
     def initial_inference(self, observation: Any) -> tuple[Any, Any, Any]:
         return Single.initial_inference(self, observation.reshape(-1)[:6].reshape(2, 3))
 
 
 class HalfBatched(Single):
-    """Whatever shape comes in: only the dynamics show that it is for single rows."""
+    """Accepts any observation shape: only its dynamics reveal that it takes single rows."""
 
     def initial_inference(self, observation: Any) -> tuple[Any, Any, Any]:
         hidden = observation.reshape(*observation.shape[:-2], -1)[..., :2] * 0.5
@@ -68,7 +68,7 @@ class HalfBatched(Single):
 
 
 class Complete(Batched):
-    """It has `prediction`, but its dynamics answer in our form."""
+    """Has `prediction`, but its dynamics return four outputs."""
 
     def recurrent_inference(self, hidden: Any, action: Any) -> tuple[Any, ...]:
         after, reward = Batched.recurrent_inference(self, hidden, action)
@@ -76,7 +76,7 @@ class Complete(Batched):
 
 
 class WithAxis(Single):
-    """One row at a time, with an axis of length 1 that its layers want."""
+    """One row at a time, with an axis of length 1 for its layers."""
 
     def initial_inference(self, observation: Any) -> tuple[Any, Any, Any]:
         hidden, policy, value = Single.initial_inference(self, observation)
@@ -92,7 +92,7 @@ class WithAxis(Single):
 
 
 def play(model: Any) -> list[Any]:
-    """Two steps, and what was seen on the way."""
+    """The outputs of two steps."""
     asked = Inference(model)
     root = asked.initial(OBSERVATIONS)
     one = asked.recurrent(root.hidden, CHOSEN)
@@ -142,7 +142,7 @@ def test_batched_argument_skips_probe() -> None:
     "make", [lambda n: (n, n + 1), lambda n: {"at": int(n)}, int, str, lambda n: (np.array([n]), {"b": np.zeros(2)})]
 )
 def test_unbatched_hidden_states_may_be_any_objects(make: Any) -> None:
-    """Positions of a game, for one: they are kept as they are."""
+    """Positions of a game, for example, are stored unchanged."""
     seen: list[Any] = []
 
     class Objects:
@@ -245,7 +245,7 @@ def test_composed_model_names_invalid_functions_and_outputs() -> None:
         Inference(ComposedModel(lambda o: o, lambda h, a: (h,) * 4, lambda h: h)).recurrent(OBSERVATIONS, CHOSEN)
 
 
-# --- which adapter ------------------------------------------------------------------------------------------------
+# --- as_model ------------------------------------------------------------------------------------------------
 
 
 def test_as_model_returns_models_unchanged() -> None:

@@ -1,4 +1,4 @@
-"""JAX: functions of parameters as models, hidden states that stay its arrays, the pool and the helpers on them."""
+"""JAX models: functions of parameters, hidden states as JAX arrays, pool and helpers."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_specification_model_in_jax() -> None:
     step = asked.recurrent(root.hidden, CHOSEN)
     assert isinstance(step.hidden, jax.Array)
     for one, other in zip([root.logits, root.values, step.rewards, step.logits, step.values], plain(), strict=False):
-        assert np.allclose(one, other, atol=1e-2)  # accelerators multiply with fewer digits
+        assert np.allclose(one, other, atol=1e-2)  # reduced-precision matrix products on accelerators
 
 
 # --- the pool and the helpers -------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def test_pool_writes_in_place() -> None:
 
 
 def test_pool_keeps_pytrees() -> None:
-    """Whatever JAX can take apart, such as what Flax and Equinox register."""
+    """Any pytree, such as Flax and Equinox register."""
 
     @jax.tree_util.register_pytree_node_class
     class Pair:

@@ -1,4 +1,4 @@
-"""The pool of hidden states: what was written is read, whatever the structure; it grows, and refuses what differs."""
+"""The hidden-state pool: reads return writes in every structure; growth; layout changes are refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pondertree.models.hidden import flatten, unflatten
 
 
 class Pair(NamedTuple):
-    """A structure with names."""
+    """A named tuple."""
 
     long: Any
     short: Any
@@ -39,7 +39,7 @@ STRUCTURES: dict[str, Any] = {
 
 
 def equal(one: Any, other: Any) -> bool:
-    """The same structure, types and numbers."""
+    """Whether structure, dtypes and numbers are equal."""
     arrays, structure = flatten(one)
     others, other_structure = flatten(other)
     return structure == other_structure and all(

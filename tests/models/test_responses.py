@@ -1,4 +1,4 @@
-"""What a model answers: every right form is read alike, and every mistake is named with its row and argument."""
+"""Validation of model outputs: valid forms are equivalent, and errors name output and row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DISCOUNT = np.array([1.0, -1.0, 0.0, 0.997], dtype=np.float32)
 
 
 def answer(**changed: Any) -> tuple[Any, ...]:
-    """A right answer of `recurrent_inference`, but for what is given."""
+    """Valid outputs of `recurrent_inference`, except for the arguments."""
     parts = {"hidden": HIDDEN, "reward": REWARD, "logits": LOGITS, "value": VALUE, **changed}
     return tuple(parts.values())
 
@@ -68,7 +68,7 @@ def test_discount_is_optional() -> None:
 
 
 def test_named_tuples_are_read_by_name() -> None:
-    """The pseudocode of the paper answers in another order."""
+    """The paper's pseudocode returns another order."""
     output = collections.namedtuple("output", "value, reward, policy_logits, hidden_state")
     seen = check_step(output(VALUE, REWARD, LOGITS, HIDDEN), ROWS, ACTIONS)
     assert numbers(seen) == numbers(check_step(answer(), ROWS, ACTIONS))
@@ -132,7 +132,7 @@ def test_invalid_root_outputs_raise_named_errors() -> None:
 
 
 def test_large_numbers_and_minus_infinity_are_accepted() -> None:
-    """Where the quick check cannot tell, the slow one does."""
+    """The exact check decides where the fast one is inconclusive."""
     large = np.array([1e12, -1e12, 1e12, 0])
     assert check_step(answer(reward=large), ROWS).rewards.tolist() == large.tolist()
     masked = LOGITS.copy()
@@ -143,7 +143,7 @@ def test_large_numbers_and_minus_infinity_are_accepted() -> None:
     assert check_step(answer(logits=masked), ROWS).logits[:, 2].tolist() == [-np.inf] * ROWS
 
 
-# --- asking -------------------------------------------------------------------------------------------------------
+# --- Inference -------------------------------------------------------------------------------------------------------
 
 
 def recurrent(hidden: Any, actions: Any) -> tuple[Any, ...]:
@@ -224,7 +224,7 @@ def test_changed_hidden_state_layout_raises(change: Any, words: str) -> None:
 
 
 def test_hidden_state_dtype_may_widen() -> None:
-    """float32 + int64 is float64 in NumPy: what any first attempt at a model does."""
+    """float32 + int64 is float64 in NumPy, a common case in first models."""
     asked = Inference(model(step=lambda hidden, actions: (hidden + actions[:, None], *recurrent(hidden, actions)[1:])))
     first = asked.initial(HIDDEN)
     assert asked.recurrent(first.hidden, np.ones(4, np.int64)).hidden.dtype == np.float64

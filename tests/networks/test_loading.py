@@ -1,4 +1,4 @@
-"""Players of a training, for other commands and other programs."""
+"""Loading players for other commands and programs; reports and metrics of their runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pondertree.game import describe
 from pondertree.games import ConnectFour, TicTacToe
 from pondertree.match import play_match
 from pondertree.match.spec import read_player
-from pondertree.networks.loading import check_own_game
+from pondertree.networks.loading import check_player_game
 from pondertree.uci.options import open_network
 
 torch = pytest.importorskip("torch")
@@ -40,7 +40,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_a_folder_a_checkpoint_and_a_file_are_one_player(trained: Path) -> None:
+def test_load_accepts_run_folder_checkpoint_and_file(trained: Path) -> None:
     newest = sorted((trained / "checkpoints").glob("round-*"))[-1]
     states = [TicTacToe(), TicTacToe().play(4)]
     observations = np.stack([state.observation() for state in states])
@@ -54,23 +54,23 @@ def test_a_folder_a_checkpoint_and_a_file_are_one_player(trained: Path) -> None:
     assert (about["game"], about["step"]) == ("tic-tac-toe", 12)
 
 
-def test_what_cannot_be_loaded(trained: Path, tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="neither the folder of a training nor a file"):
+def test_load_refuses_other_files_with_cause(trained: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="neither a run folder nor a player file"):
         pondertree.load("none-such")
-    with pytest.raises(StorageError, match="is no folder of a training"):
+    with pytest.raises(StorageError, match="is not a run folder"):
         pondertree.load(tmp_path)
     (tmp_path / "net.safetensors").write_bytes(b"PK\x03\x04 a pickle, perhaps")
-    with pytest.raises(StorageError, match="no file of a player"):
+    with pytest.raises(StorageError, match="not a player file"):
         pondertree.load(tmp_path / "net.safetensors")
     newest = sorted((trained / "checkpoints").glob("round-*"))[-1]
     (tmp_path / "noise").write_bytes(np.random.default_rng(0).bytes(100_000))
     (tmp_path / "other.safetensors").write_bytes(b"\x22" + bytes(7) + b'{"__metadata__":{"pondertree":"3"}}')
     for name, message in (
-        (tmp_path / "noise", "no file of a player"),
-        (newest / "games.npz", "looks like a pickle, or an archive of them, which is never opened"),
-        (newest / "training.safetensors", "weights of a checkpoint, whose player.safetensors is beside it"),
-        (newest / "state.json", "no file of a player"),
-        (tmp_path / "other.safetensors", "no file of a player"),
+        (tmp_path / "noise", "not a player file"),
+        (newest / "games.npz", "looks like a pickle, or an archive of pickles, which are never opened"),
+        (newest / "training.safetensors", "training state of a checkpoint, whose player.safetensors is beside it"),
+        (newest / "state.json", "not a player file"),
+        (tmp_path / "other.safetensors", "not a player file"),
     ):
         with pytest.raises(StorageError, match=message) as told:
             pondertree.load(name)
@@ -81,9 +81,9 @@ def test_what_cannot_be_loaded(trained: Path, tmp_path: Path) -> None:
         pondertree.load(tmp_path)
 
 
-def test_a_player_of_another_game(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_player_of_another_game_is_refused(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     player = pondertree.load(trained)
-    with pytest.raises(EvaluationError, match=r"a player of tic-tac-toe, which sees .* \(3, 3, 3\), not \(3, 6, 7\)"):
+    with pytest.raises(EvaluationError, match=r"a player of tic-tac-toe, which takes .* \(3, 3, 3\), not \(3, 6, 7\)"):
         pondertree.Gumbel(player, num_simulations=4).run(ConnectFour())
     assert cli.main(["search", "connect4", "--player", str(trained), "--simulations", "4"]) == 2
     assert "this is a player of tic-tac-toe, not of connect4" in capsys.readouterr().err
@@ -93,13 +93,13 @@ def test_a_player_of_another_game(trained: Path, capsys: pytest.CaptureFixture[s
             play_match(given, "random", game="othello", num_games=2)
     with pytest.raises(InvalidArgumentError, match="this is a player of tic-tac-toe, not of chess"):
         open_network(str(trained), 1)
-    check_own_game(player, describe(TicTacToe()))
+    check_player_game(player, describe(TicTacToe()))
 
 
-def test_the_player_that_comes_with_the_package() -> None:
+def test_bundled_player_blocks_threats() -> None:
     player = pondertree.load("connect4")
     assert player.about["game"] == "connect4"
-    # It sees that three in a column must be stopped.
+    # It blocks three in a column.
     search = pondertree.Gumbel(player, 64, gumbel_scale=0.0, seed=1, solve=False)
     state = ConnectFour()
     for move in ("1", "4", "1", "5", "1"):
@@ -109,14 +109,14 @@ def test_the_player_that_comes_with_the_package() -> None:
         pondertree.load("checkers")
 
 
-def test_a_match_takes_the_player_by_name(trained: Path) -> None:
+def test_match_accepts_player_by_path(trained: Path) -> None:
     entrant = read_player(f"gumbel:evaluator=player:{trained},num_simulations=8")
     assert "player:" in entrant.name
     with pytest.raises(InvalidArgumentError, match="player:PLAYER"):
         read_player("gumbel:evaluator=nothing")
 
 
-def test_the_onnx_player_gives_the_same_moves(trained: Path, tmp_path: Path) -> None:
+def test_exported_onnx_player_gives_same_moves(trained: Path, tmp_path: Path) -> None:
     pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")
     from pondertree.evaluators import Onnx
@@ -133,7 +133,7 @@ def test_the_onnx_player_gives_the_same_moves(trained: Path, tmp_path: Path) -> 
     assert moves[0] == moves[1]
 
 
-def test_a_report_without_plots_leaves_no_folder_for_them(
+def test_report_without_matplotlib_leaves_no_plots_folder(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("metrics.jsonl", "config.toml", "run.json"):
@@ -145,16 +145,16 @@ def test_a_report_without_plots_leaves_no_folder_for_them(
     assert not (tmp_path / "plots").exists()
 
 
-def test_the_report_is_one_page(trained: Path) -> None:
+def test_report_is_one_self_contained_page(trained: Path) -> None:
     pytest.importorskip("matplotlib")
     path, complaint = write_report(trained)
     text = path.read_text()
     assert not complaint
     assert text.count("<figure><svg") == 4
     assert "score against UCT 5" in text
-    assert "<title>A training of tic-tac-toe</title>" in text
-    assert "<h1>A training of tic-tac-toe</h1>" in text
-    for config, title in (("game = 'a<b'", "A training of a&lt;b"), ("game = ", "A training"), ("", "A training")):
+    assert "<title>Training run: tic-tac-toe</title>" in text
+    assert "<h1>Training run: tic-tac-toe</h1>" in text
+    for config, title in (("game = 'a<b'", "Training run: a&lt;b"), ("game = ", "Training run"), ("", "Training run")):
         assert f"<title>{title}</title>" in page(Summary([], [], [], [], config), [])
     assert "http://" not in text.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
         "http://creativecommons.org", ""
@@ -165,11 +165,11 @@ def test_the_report_is_one_page(trained: Path) -> None:
         "games.png",
         "loss.png",
     ]
-    # Drawn again it is the same.
+    # Drawing is reproducible.
     assert write_report(trained)[0].read_text() == text
 
 
-def test_metrics_survive_a_line_that_was_cut(tmp_path: Path) -> None:
+def test_metrics_skip_truncated_line(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     lines = [{"kind": "round", "round": number, "step": 0} for number in range(3)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"kind": "rou')
@@ -187,7 +187,7 @@ def test_metrics_survive_a_line_that_was_cut(tmp_path: Path) -> None:
         "[1]",
     ],
 )
-def test_metrics_leave_out_a_damaged_line(tmp_path: Path, damaged: str) -> None:
+def test_metrics_skip_damaged_line(tmp_path: Path, damaged: str) -> None:
     path = tmp_path / "metrics.jsonl"
     line = {"kind": "round", "round": 1, "step": 2}
     path.write_text(f"{damaged}\n{json.dumps(line)}\n")
@@ -196,7 +196,7 @@ def test_metrics_leave_out_a_damaged_line(tmp_path: Path, damaged: str) -> None:
     assert metrics.lines == read_metrics(path) == [line]
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_command_writes_and_resumes_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, config = tmp_path / "run", tmp_path / "config.toml"
     config.write_text(
         "device = 'cpu'\n[self_play]\ngames_at_once = 8\nsimulations = 4\n[replay]\nlearned_first = 20\n"
@@ -207,12 +207,12 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     result = json.loads(capsys.readouterr().out)
     assert (result["finished"], result["steps"]) == (True, 5)
     assert (out / "report.html").exists()
-    # Going on takes the settings from the folder, and the new limit.
+    # Resuming takes the settings of the folder, and the new limit.
     assert cli.main(["train", "tic-tac-toe", "--out", str(out), "--steps", "8", "--resume", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["steps"] == 8
     assert "games_at_once = 8" in (out / "config.toml").read_text()
     assert cli.main(told) == 2
-    assert "there is a training in" in capsys.readouterr().err
+    assert "already has a run" in capsys.readouterr().err
     for wrong, says in (
         (["train", "tic-tac-toe", "--steps", "3"], "--out is missing"),
         (["train", "go", "--out", "x", "--steps", "3"], "unknown game"),
@@ -224,7 +224,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert json.loads(capsys.readouterr().out)["algorithm"] == "alphazero"
 
 
-def test_a_config_of_another_game_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_file_of_another_game_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "config.toml"
     config.write_text("game = 'chess'\n")
     assert cli.main(["train", "tic-tac-toe", "--config", str(config), "--print-config"]) == 2
@@ -234,7 +234,7 @@ def test_a_config_of_another_game_is_refused(tmp_path: Path, capsys: pytest.Capt
     assert "steps = 7" in capsys.readouterr().out
 
 
-def test_the_package_needs_no_torch_to_be_imported() -> None:
+def test_package_imports_without_torch() -> None:
     code = "import sys, pondertree.learn, pondertree.cli; pondertree.cli.parser(); print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

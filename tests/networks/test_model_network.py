@@ -1,4 +1,4 @@
-"""Networks of a model: their shapes, their scales, and that what plays is what learned."""
+"""Model networks: shapes, ranges, folding, action and value encodings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def architecture(game: str, **muzero: Any) -> ModelArchitecture:
 
 
 def shaken(game: str, **muzero: Any) -> ModelNetwork:
-    """A network that has an opinion, and norms that have seen something."""
+    """Returns a network with random weights and norm statistics."""
     network = fresh_model(architecture(game, **muzero), 1)
     with torch.random.fork_rng():
         torch.manual_seed(2)
@@ -50,7 +50,7 @@ def seen(game: str) -> Any:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_what_plays_is_what_learned(game: str, tmp_path: Path) -> None:
+def test_folded_model_matches_network(game: str, tmp_path: Path) -> None:
     network = shaken(game, consistency=1.0)
     player = player_of(network)
     assert not any("norm" in name or "guesser" in name for name in player.state_dict() if network.is_board)
@@ -74,7 +74,7 @@ def test_what_plays_is_what_learned(game: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_shapes_and_scales(game: str) -> None:
+def test_model_outputs_have_documented_shapes_and_ranges(game: str) -> None:
     network = shaken(game)
     spec = game_spec(game)
     with torch.inference_mode():
@@ -87,7 +87,7 @@ def test_shapes_and_scales(game: str) -> None:
         flat = states.flatten(1)
         torch.testing.assert_close(flat.amin(1), torch.zeros(2))
         torch.testing.assert_close(flat.amax(1), torch.ones(2))
-    # Players take turns: a search learns that from the model.
+    # The negative discount tells searches that players alternate.
     assert discount.tolist() == [-1.0, -1.0]
     assert value.abs().max() <= 1.0
     with torch.inference_mode():
@@ -96,7 +96,7 @@ def test_shapes_and_scales(game: str) -> None:
     assert not torch.equal(one, hidden[:1])
 
 
-def test_actions_are_told_apart_by_what_they_do() -> None:
+def test_action_encodings_match_their_games() -> None:
     planes = {game: ActionPlanes(architecture(game)) for game in GAMES}
     kinds = [planes[game].kind for game in GAMES]
     assert kinds == ["cells", "columns", "cells", "squares", "vector"]
@@ -111,7 +111,7 @@ def test_actions_are_told_apart_by_what_they_do() -> None:
     assert told[1:].amax((1, 2)).argmax() == 5
 
 
-def test_a_model_that_knows_nothing_is_flat() -> None:
+def test_untrained_model_is_uniform() -> None:
     network = fresh_model(architecture("connect4"), 3).eval()
     with torch.inference_mode():
         hidden, policy, value = network.initial_inference(seen("connect4"))
@@ -120,7 +120,7 @@ def test_a_model_that_knows_nothing_is_flat() -> None:
         assert numbers.abs().max() == 0.0
 
 
-def test_numbers_come_back_from_categories() -> None:
+def test_categorical_encoding_round_trips() -> None:
     numbers = torch.tensor([-250.0, -1.0, 0.0, 0.3, 17.5, 800.0])
     for support in (0, 30):
         categories = Categories(support)
@@ -134,9 +134,9 @@ def test_numbers_come_back_from_categories() -> None:
         torch.testing.assert_close(categories.to_numbers(logits.detach()), given, rtol=0.05, atol=0.05)
 
 
-def test_a_file_that_describes_nothing_is_refused() -> None:
+def test_invalid_model_description_is_refused() -> None:
     content = player_bytes(player_of(shaken("tic-tac-toe")), {})
-    with pytest.raises(Exception, match="describes no model"):
+    with pytest.raises(Exception, match="not a model description"):
         player_of_bytes(content.replace(b"action_planes", b"action_planet"))
     with pytest.raises(StorageError, match="do not fit the network"):
         player_of_bytes(content.replace(b'num_actions\\": 9', b'num_actions\\": 8'))

@@ -1,4 +1,4 @@
-"""Players without PyTorch: NumPy gives the same answers, and damaged files the same errors."""
+"""NumPy players match PyTorch and refuse damaged files alike."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pondertree.networks.weights_file import read_weights
 
 BUNDLED = SHIPPED / "connect4.safetensors"
 
-#: Runs the code that follows as if nothing but NumPy and rich were installed.
+#: Preamble that hides all packages but NumPy and rich.
 BARE = "import sys\nfor name in ('torch', 'safetensors', 'onnxruntime', 'onnx'): sys.modules[name] = None\n"
 
 
@@ -46,13 +46,13 @@ def bundled() -> NumpyPlayer:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The file of a small network of tic-tac-toe."""
+    """The file of a small tic-tac-toe network."""
     pytest.importorskip("torch")
     return written((3, 3, 3), 9, 0, {"blocks": 1, "channels": 4})
 
 
 def written(shape: tuple[int, ...], actions: int, planes: int, size: dict[str, int], game: str = "some") -> bytes:
-    """The file of a network with random weights."""
+    """Returns the file of a network with random weights."""
     torch = pytest.importorskip("torch")
     pytest.importorskip("safetensors")
     from pondertree.networks.architecture import Architecture, NetworkConfig
@@ -65,7 +65,7 @@ def written(shape: tuple[int, ...], actions: int, planes: int, size: dict[str, i
 
 
 def parts_of(content: bytes) -> tuple[dict[str, Any], bytes]:
-    """(the header, the numbers) of a file."""
+    """Splits a file into (header, data)."""
     length = int.from_bytes(content[:8], "little")
     return json.loads(content[8 : 8 + length]), content[8 + length :]
 
@@ -76,7 +76,7 @@ def joined(header: Any, numbers: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("rows", [0, 1, 8, numpy_player.ROWS, numpy_player.ROWS + 1, 100])
-def test_the_bundled_player_answers_as_with_torch(rows: int) -> None:
+def test_bundled_player_matches_torch(rows: int) -> None:
     pytest.importorskip("torch")
     observations = boards(ConnectFour, 100)[:rows]
     expected = pondertree.load("connect4").evaluate(observations)
@@ -97,7 +97,7 @@ def test_the_bundled_player_answers_as_with_torch(rows: int) -> None:
         (tuple(Chess().observation().shape), 4672, 73, {"blocks": 1, "channels": 8}),
     ],
 )
-def test_networks_of_every_kind_answer_as_with_torch(
+def test_numpy_networks_of_every_kind_match_torch(
     tmp_path: Path, shape: tuple[int, ...], actions: int, planes: int, size: dict[str, int]
 ) -> None:
     path = tmp_path / "player.safetensors"
@@ -112,7 +112,7 @@ def test_networks_of_every_kind_answer_as_with_torch(
     assert repr(player) == "NumpyPlayer(some, step=3)"
 
 
-def test_a_numpy_player_searches_as_one_of_torch() -> None:
+def test_search_with_numpy_player_matches_torch() -> None:
     pytest.importorskip("torch")
     states = [ConnectFour(), random_position(ConnectFour, 7, 3), random_position(ConnectFour, 12, 4)]
     moves = [
@@ -122,13 +122,13 @@ def test_a_numpy_player_searches_as_one_of_torch() -> None:
     assert moves[0] == moves[1]
 
 
-def test_observations_of_another_game_are_refused() -> None:
-    with pytest.raises(EvaluationError, match=r"a player of connect4, which sees .*\(3, 6, 7\), not \(2, 8, 8\)"):
+def test_numpy_player_refuses_observations_of_another_game() -> None:
+    with pytest.raises(EvaluationError, match=r"a player of connect4, which takes .*\(3, 6, 7\), not \(2, 8, 8\)"):
         bundled().evaluate(np.zeros((1, 2, 8, 8), dtype=np.float32))
 
 
 def changed(content: bytes, **fields: Any) -> bytes:
-    """The file with other data about the network."""
+    """Returns the file with changed network metadata."""
     header, numbers = parts_of(content)
     about = json.loads(header["__metadata__"]["pondertree"])
     about["network"] |= fields
@@ -137,7 +137,7 @@ def changed(content: bytes, **fields: Any) -> bytes:
 
 
 def entry(content: bytes, **fields: Any) -> bytes:
-    """The file with another description of one tensor."""
+    """Returns the file with a changed tensor entry."""
     header, numbers = parts_of(content)
     header["stem.weight"] |= fields
     return joined(header, numbers)
@@ -174,51 +174,51 @@ def renamed(content: bytes) -> bytes:
 
 
 DAMAGES: dict[str, tuple[Any, str]] = {
-    "empty": (lambda content: b"", "no file of a player"),
+    "empty": (lambda content: b"", "not a player file"),
     "pickle": (lambda content: b"\x80\x04" + content, "looks like a pickle"),
-    "header beyond the end": (lambda content: b"\xff" * 8 + content[8:], "no file of a player"),
-    "header is a list": (lambda content: joined([1], b""), "no file of a player"),
-    "deep header": (lambda content: joined(b"[" * 100_000, b""), "no file of a player"),
-    "no metadata": (lambda content: without(content, "__metadata__"), "no file of a player"),
+    "header beyond the end": (lambda content: b"\xff" * 8 + content[8:], "not a player file"),
+    "header is a list": (lambda content: joined([1], b""), "not a player file"),
+    "deep header": (lambda content: joined(b"[" * 100_000, b""), "not a player file"),
+    "no metadata": (lambda content: without(content, "__metadata__"), "not a player file"),
     "metadata is a number": (
         lambda content: joined({**parts_of(content)[0], "__metadata__": 3}, parts_of(content)[1]),
-        "no file of a player",
+        "not a player file",
     ),
     "a name twice": (
         lambda content: joined(
             json.dumps(parts_of(content)[0]).encode().replace(b'"stem.bias"', b'"stem.weight"'), parts_of(content)[1]
         ),
-        "no file of a player",
+        "not a player file",
     ),
-    "cut": (lambda content: content[:-4], "too short, or too long"),
-    "longer": (lambda content: content + bytes(4), "too short, or too long"),
+    "cut": (lambda content: content[:-4], "too short or too long"),
+    "longer": (lambda content: content + bytes(4), "too short or too long"),
     "other numbers": (lambda content: content[:-4] + b"\0\0\x80\x3f", "checksum differs"),
     "infinite": (infinite, "not all finite"),
     "another type": (lambda content: entry(content, dtype="F16"), "must be float32"),
     "type is a list": (lambda content: entry(content, dtype=["F32"]), "must be float32"),
-    "negative shape": (lambda content: entry(content, shape=[-4, -3, 3, 3]), "has no shape, or no place"),
+    "negative shape": (lambda content: entry(content, shape=[-4, -3, 3, 3]), "has no valid shape or offsets"),
     "huge shape": (lambda content: entry(content, shape=[1 << 47, 1 << 47]), "another size than its shape"),
-    "shape of truths": (lambda content: entry(content, shape=[True]), "has no shape, or no place"),
-    "many axes": (lambda content: entry(content, shape=[1] * 9), "has no shape, or no place"),
+    "shape of truths": (lambda content: entry(content, shape=[True]), "has no valid shape or offsets"),
+    "many axes": (lambda content: entry(content, shape=[1] * 9), "has no valid shape or offsets"),
     "offsets out of order": (lambda content: entry(content, data_offsets=[8, 4]), "another size than its shape"),
-    "offsets beyond": (lambda content: entry(content, data_offsets=[1 << 40, (1 << 40) + 432]), "a gap, or an overlap"),
-    "three offsets": (lambda content: entry(content, data_offsets=[0, 4, 8]), "has no shape, or no place"),
+    "offsets beyond": (lambda content: entry(content, data_offsets=[1 << 40, (1 << 40) + 432]), "a gap or overlap"),
+    "three offsets": (lambda content: entry(content, data_offsets=[0, 4, 8]), "has no valid shape or offsets"),
     "one more field": (lambda content: entry(content, code="x"), "needs a dtype, a shape and data_offsets"),
-    "overlap": (overlapping, "a gap, or an overlap|another size"),
-    "gap": (lambda content: without(content, "stem.weight"), "a gap, or an overlap|too short"),
+    "overlap": (overlapping, "a gap or overlap|another size"),
+    "gap": (lambda content: without(content, "stem.weight"), "a gap or overlap|too short"),
     "another tensor": (renamed, "do not fit the network it describes: 'stem.weight' has shape None"),
     "more actions": (lambda content: changed(content, num_actions=10), "do not fit the network it describes"),
-    "negative actions": (lambda content: changed(content, num_actions=-1), "describes no network"),
-    "huge shape of the game": (lambda content: changed(content, shape=[1 << 27, 9, 9]), "describes no network"),
-    "no shape of the game": (lambda content: changed(content, shape=None), "describes no network"),
+    "negative actions": (lambda content: changed(content, num_actions=-1), "not a network description"),
+    "huge shape of the game": (lambda content: changed(content, shape=[1 << 27, 9, 9]), "not a network description"),
+    "no shape of the game": (lambda content: changed(content, shape=None), "not a network description"),
     "no actions": (
         lambda content: changed(content, num_actions=0),
-        "network: num_actions must be at least 1",
+        "network description: num_actions must be at least 1",
     ),
     "other planes than actions": (lambda content: changed(content, policy_planes=2), "policy_planes must be 0, or"),
-    "planes of a vector": (lambda content: changed(content, shape=[27], policy_planes=3), "describes no network"),
-    "many blocks": (lambda content: changed(content, size={"blocks": 1 << 40}), "describes no network"),
-    "unknown size": (lambda content: changed(content, size={"depth": 1}), "describes no network"),
+    "planes of a vector": (lambda content: changed(content, shape=[27], policy_planes=3), "not a network description"),
+    "many blocks": (lambda content: changed(content, size={"blocks": 1 << 40}), "not a network description"),
+    "unknown size": (lambda content: changed(content, size={"depth": 1}), "not a network description"),
     "another format": (
         lambda content: content.replace(b"pondertree-player", b"pondertree-prayer"),
         "a pondertree-prayer of version 1; this version reads pondertree-player 1",
@@ -227,7 +227,7 @@ DAMAGES: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_file_is_refused_by_name(tmp_path: Path, small: bytes, name: str) -> None:
+def test_damaged_player_file_is_refused_by_name(tmp_path: Path, small: bytes, name: str) -> None:
     change, message = DAMAGES[name]
     path = tmp_path / "player.safetensors"
     path.write_bytes(small)
@@ -239,7 +239,7 @@ def test_a_damaged_file_is_refused_by_name(tmp_path: Path, small: bytes, name: s
     assert len(str(told.value)) < 400 + len(str(path))
 
 
-def test_weights_are_those_that_safetensors_reads() -> None:
+def test_read_weights_matches_safetensors() -> None:
     safetensors = pytest.importorskip("safetensors.numpy")
     content = BUNDLED.read_bytes()
     expected, (about, found) = safetensors.load(content), read_weights(content)
@@ -248,7 +248,7 @@ def test_weights_are_those_that_safetensors_reads() -> None:
     assert about["game"] == "connect4"
 
 
-def test_products_run_on_one_thread_and_leave_the_number_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluation_limits_blas_to_one_thread_and_restores_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     functions = openblas_threads()
     if functions is None:
         pytest.skip("NumPy has another library than OpenBLAS")
@@ -274,7 +274,7 @@ def test_products_run_on_one_thread_and_leave_the_number_as_it_was(monkeypatch: 
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_child_forked_during_an_evaluation_evaluates_and_has_its_threads_back() -> None:
+def test_child_forked_during_evaluation_evaluates_and_restores_blas_limit() -> None:
     if openblas_threads() is None:
         pytest.skip("NumPy has another library than OpenBLAS")
     code = """
@@ -296,12 +296,12 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), get())
     assert done.stdout == "1\n33 3\n", done.stderr
 
 
-def test_load_gives_the_bundled_player_without_torch() -> None:
+def test_bundled_player_loads_without_torch() -> None:
     done = bare("import pondertree; player = pondertree.load('connect4'); print(player, player.about['game'])")
     assert done.stdout == "NumpyPlayer(connect4, step=34948) connect4\n", done.stderr
 
 
-def test_commands_play_with_the_bundled_player_without_torch() -> None:
+def test_commands_use_bundled_player_without_torch() -> None:
     main = "from pondertree.cli import main\nsys.exit(main(sys.argv[1:] or {}))"
     search = ["search", "connect4", "--player", "connect4", "--simulations", "20", "--json", "--seed", "1"]
     done = bare(main.format(search))
@@ -327,13 +327,13 @@ def test_search_and_play_do_not_import_torch() -> None:
     assert done.stderr == "False\n"
 
 
-def test_other_devices_need_torch() -> None:
+def test_other_devices_require_torch() -> None:
     done = bare("import pondertree; pondertree.load('connect4', device='cuda')")
     assert "MissingExtraError: a player on the device cuda needs torch: " in done.stderr
     assert "pip install" in done.stderr
 
 
-def test_runs_load_without_torch_and_models_say_how_to_install_it(tmp_path: Path) -> None:
+def test_runs_load_without_torch_and_models_name_install_command(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("safetensors")
     from tests.support.learning import small as config

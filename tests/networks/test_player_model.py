@@ -1,4 +1,4 @@
-"""Models of trained players: they see what their environment gives, and know how many players there are."""
+"""Loaded models: raw observations of environments, number of players."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PIXELS = np.arange(5 * 6 * 3, dtype=np.uint8).reshape(5, 6, 3) * 2
 
 
 def written(path: Path, spec: GameSpec, about: dict[str, Any] | None = None) -> Path:
-    """A player that has learned nothing yet."""
+    """Writes an untrained player."""
     config = Config(algorithm="muzero").with_values(**SMALL)
     if spec.is_environment:
         config = config.with_values(muzero={"support": 10})
@@ -41,7 +41,7 @@ def written(path: Path, spec: GameSpec, about: dict[str, Any] | None = None) -> 
 
 
 def environment(space: Any, start: int = 0) -> GameSpec:
-    """The corridor, seen in another way."""
+    """Returns the corridor with another observation space."""
     seen = {"observation_space": space, "action_space": spaces.Discrete(2, start=start)}
     kind = type("Other", (Corridor,), {**seen, "observe": lambda self: space.sample()})
     return game_spec("other", kind, rewards=True)
@@ -63,7 +63,7 @@ def environment(space: Any, start: int = 0) -> GameSpec:
         (spaces.MultiBinary(3), np.array([1, 0, 1], np.int8)),
     ],
 )
-def test_observations_as_the_environment_gives_them(space: Any, given: Any, tmp_path: Path) -> None:
+def test_model_accepts_raw_observations(space: Any, given: Any, tmp_path: Path) -> None:
     spec = environment(space, start=5)
     model = pondertree.load(written(tmp_path / "player", spec))
     assert model.about["environment"]["first_action"] == 5
@@ -83,7 +83,7 @@ def test_observations_as_the_environment_gives_them(space: Any, given: Any, tmp_
     assert pondertree.select_action(model, config, given, [1], seed=1) == 1
 
 
-def test_observations_that_do_not_fit(tmp_path: Path) -> None:
+def test_mismatched_observations_are_refused(tmp_path: Path) -> None:
     model = pondertree.load(written(tmp_path / "image", environment(spaces.Box(0, 255, (5, 6, 3), np.uint8))))
     takes = r"shape \(5, 6\): a player of .*Other takes \(5, 6, 3\), or \(3, 5, 6\) as `see` gives them"
     with pytest.raises(InvalidArgumentError, match=takes):
@@ -94,8 +94,8 @@ def test_observations_that_do_not_fit(tmp_path: Path) -> None:
             model.see(wrong)
 
 
-def test_files_without_a_view_are_loaded(tmp_path: Path) -> None:
-    """Those of before: they take what their network sees."""
+def test_older_files_without_view_load(tmp_path: Path) -> None:
+    """Their models take network inputs."""
     spec = environment(spaces.Discrete(4))
     model = pondertree.load(written(tmp_path / "old", spec, {"game": "other", "step": 1, "games": 2}))
     assert pondertree.MuZero(model, 4, seed=1).run(observation=np.eye(4, dtype=np.float32)[2]).simulations == 4
@@ -106,14 +106,14 @@ def test_files_without_a_view_are_loaded(tmp_path: Path) -> None:
             pondertree.load(path)
 
 
-def test_a_device_that_is_not_there_is_not_blamed_on_the_file(tmp_path: Path) -> None:
+def test_unavailable_device_is_not_reported_as_file_damage(tmp_path: Path) -> None:
     path = written(tmp_path / "player.safetensors", game_spec("tic-tac-toe", rewards=True))
     with pytest.raises(InvalidArgumentError, match="device") as caught:
         pondertree.load(path, device="nowhere")
     assert "player.safetensors" not in str(caught.value)
 
 
-def test_the_model_says_how_many_players_there_are(tmp_path: Path) -> None:
+def test_model_reports_number_of_players(tmp_path: Path) -> None:
     state = TicTacToe()
     model = pondertree.load(written(tmp_path / "two", game_spec("tic-tac-toe", rewards=True)))
     assert model.num_players == 2

@@ -62,7 +62,7 @@ class OpenSpielTable(python_mcts.Evaluator):  # type: ignore[misc]
 
 @pytest.mark.parametrize(("name", "start"), [("connect_four", ConnectFour), ("tic_tac_toe", TicTacToe)])
 @pytest.mark.parametrize("simulations", [1, 10, 100, 400])
-def test_the_visits_are_openspiels(name: str, start: Any, simulations: int) -> None:
+def test_visits_match_openspiel(name: str, start: Any, simulations: int) -> None:
     """Its first simulation evaluates the root, which here is not counted; PUCT, N(s) and unvisited Q = 0 coincide."""
     game = pyspiel.load_game(name)
     bot = python_mcts.MCTSBot(
@@ -84,7 +84,7 @@ def test_the_visits_are_openspiels(name: str, start: Any, simulations: int) -> N
 
 
 @pytest.mark.parametrize("first_moves", [[0, 6, 0, 6, 0], [3, 0, 6, 0, 6, 0]])
-def test_a_prior_on_a_losing_move_is_put_right(first_moves: list[int]) -> None:
+def test_search_corrects_prior_on_losing_move(first_moves: list[int]) -> None:
     """Three stones stand in the first column, for either side: the network would play elsewhere, and lose at once."""
     state: Any = ConnectFour()
     for action in first_moves:

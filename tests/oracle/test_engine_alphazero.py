@@ -203,7 +203,7 @@ SEEDS = st.integers(0, 2**64 - 1)
     simulations=st.integers(1, 120),
     noise=st.sampled_from([None, True]),
 )
-def test_random_tabular_games(
+def test_engine_matches_reference_on_random_games(
     game: TabularGame, network: Table, options: dict[str, Any], seed: int, simulations: int, noise: bool | None
 ) -> None:
     state = game.start()
@@ -222,7 +222,7 @@ def test_random_tabular_games(
         st.tuples(st.integers(0, 50), st.sampled_from([None, True, True, False]), st.integers(0, 10**6)), max_size=6
     ),
 )
-def test_a_kept_tree_over_several_moves(
+def test_engine_matches_reference_with_tree_reuse(
     game: TabularGame,
     network: Table,
     options: dict[str, Any],
@@ -248,7 +248,7 @@ def test_a_kept_tree_over_several_moves(
 
 @pytest.mark.parametrize("turn_order", ["alternate", "double"])
 @pytest.mark.parametrize("value", [-1, 0, 1])
-def test_decided_roots_at_every_temperature(value: int, turn_order: Any) -> None:
+def test_engine_matches_reference_at_proven_roots(value: int, turn_order: Any) -> None:
     """The shortest win, a drawing move by its visits, the longest defence."""
     games = [TabularGame(seed, branching=(2, 4), depth=(1, 3), turn_order=turn_order) for seed in range(1000)]
     decided = [game.start() for game in games if minimax_value(game.start()) == value]
@@ -270,7 +270,7 @@ def test_decided_roots_at_every_temperature(value: int, turn_order: Any) -> None
     noise=st.booleans(),
     observed=st.booleans(),
 )
-def test_compiled_games(
+def test_engine_matches_reference_on_compiled_games(
     start: Any,
     plies: int,
     network: Table,
@@ -311,7 +311,7 @@ def observe(network: Table, observations: Any) -> tuple[Any, Any]:
     simulations=st.integers(1, 120),
     noise=st.booleans(),
 )
-def test_evaluators_inside_the_engine(
+def test_engine_matches_reference_with_compiled_evaluators(
     start: Any, plies: int, which: str, options: dict[str, Any], seed: int, simulations: int, noise: bool
 ) -> None:
     state = random_position(start, plies, seed)
@@ -331,7 +331,7 @@ def test_evaluators_inside_the_engine(
     seed=SEEDS,
     simulations=st.integers(1, 80),
 )
-def test_evaluators_of_the_engine_on_games_in_python(
+def test_compiled_evaluators_match_reference_on_python_games(
     game: TabularGame, which: str, options: dict[str, Any], seed: int, simulations: int
 ) -> None:
     state = game.start()
@@ -343,7 +343,7 @@ def test_evaluators_of_the_engine_on_games_in_python(
 @pytest.mark.parametrize("noise", [None, True])
 @pytest.mark.parametrize("in_flight", [1, 2, 8])
 @pytest.mark.parametrize("fen", [None, MATE_IN_ONE, KING_AND_PAWN])
-def test_chess(fen: str | None, in_flight: int, noise: bool | None) -> None:
+def test_engine_matches_reference_on_chess(fen: str | None, in_flight: int, noise: bool | None) -> None:
     assert_equal(Chess(fen), 100, 11, in_flight=in_flight, add_noise=noise)
 
 
@@ -358,12 +358,12 @@ def test_chess(fen: str | None, in_flight: int, noise: bool | None) -> None:
         {"network": Table("probabilities")},
     ],
 )
-def test_each_option_on_chess_and_connect_four(options: dict[str, Any]) -> None:
+def test_engine_matches_reference_for_each_option(options: dict[str, Any]) -> None:
     assert_equal(Chess(MATE_IN_ONE), 80, 3, **options)
     assert_equal(ConnectFour(), 200, 4, **options)
 
 
-def test_draws_that_can_be_claimed_are_ends_below_the_root() -> None:
+def test_claimable_draws_are_ends_below_root() -> None:
     repeated = Chess()
     for move in ["g1f3", "g8f6", "f3g1", "f6g8", "g1f3", "g8f6", "f3g1"]:
         repeated = repeated.play(repeated.parse_action(move))
@@ -373,7 +373,7 @@ def test_draws_that_can_be_claimed_are_ends_below_the_root() -> None:
 
 
 @pytest.mark.parametrize("in_flight", [1, 8])
-def test_a_game_of_chess_with_a_kept_tree_and_fresh_noise(in_flight: int) -> None:
+def test_engine_matches_reference_in_chess_game_with_reuse_and_noise(in_flight: int) -> None:
     pair = Pair(Chess(), Table(levels=21), 5, {"in_flight": in_flight})
     for _ in range(4):
         pair.advance(pair.simulate(40, True).action)
@@ -386,7 +386,7 @@ def test_a_game_of_chess_with_a_kept_tree_and_fresh_noise(in_flight: int) -> Non
 
 @pytest.mark.parametrize("evaluator", [Table(), pondertree.evaluators.Uniform(), pondertree.evaluators.Rollout()])
 @pytest.mark.parametrize("in_flight", [1, 3])
-def test_a_row_does_not_depend_on_its_batch(evaluator: Any, in_flight: int) -> None:
+def test_row_does_not_depend_on_batch(evaluator: Any, in_flight: int) -> None:
     states = [random_position(ConnectFour, plies, plies) for plies in range(20)]
     seeds = [7 * row for row in range(20)]
     options: dict[str, Any] = {"num_simulations": 80, "in_flight": in_flight}
@@ -406,7 +406,7 @@ THEIRS: dict[type, Any] = {pondertree.evaluators.Uniform: twin.Uniform, pondertr
 @pytest.mark.parametrize("evaluator", [Table(), pondertree.evaluators.Rollout()])
 @pytest.mark.parametrize("in_flight", [1, 4])
 @pytest.mark.parametrize("rows", [1, 9])
-def test_threads_do_not_change_a_tree(evaluator: Any, in_flight: int, rows: int) -> None:
+def test_threads_do_not_change_tree(evaluator: Any, in_flight: int, rows: int) -> None:
     def trees(threads: int) -> list[Any]:
         search = pondertree.AlphaZero(evaluator, 150, seed=3, threads=threads, in_flight=in_flight)
         return [fingerprint(result) for result in search.run([ConnectFour()] * rows, add_noise=True)]
@@ -420,7 +420,7 @@ def test_threads_do_not_change_a_tree(evaluator: Any, in_flight: int, rows: int)
 @pytest.mark.parametrize("start", [TicTacToe, ConnectFour, Othello, Chess])
 @pytest.mark.parametrize("in_flight", [1, 5])
 @pytest.mark.parametrize("solve", [True, False])
-def test_a_compiled_game_is_the_same_game_in_python(start: Any, in_flight: int, solve: bool) -> None:
+def test_compiled_game_gives_same_tree_as_python_game(start: Any, in_flight: int, solve: bool) -> None:
     for plies in (0, 12):
         state = random_position(start, plies, plies)
         search = functools.partial(pondertree.AlphaZero, Table(), 80, seed=8, in_flight=in_flight, solve=solve)
@@ -428,7 +428,7 @@ def test_a_compiled_game_is_the_same_game_in_python(start: Any, in_flight: int, 
         assert fingerprint(search().run(PythonGame(state), add_noise=True)) == fingerprint(compiled)
 
 
-def test_simulations_in_pieces_are_the_simulations_in_one_go() -> None:
+def test_split_simulations_equal_one_run() -> None:
     whole = pondertree.AlphaZero(Table(), seed=4).tree(ConnectFour()).simulate(300, add_noise=True).result()
     pieces = pondertree.AlphaZero(Table(), seed=4).tree(ConnectFour()).simulate(1, add_noise=True)
     for count in (49, 250):
@@ -442,7 +442,7 @@ def test_simulations_in_pieces_are_the_simulations_in_one_go() -> None:
 @pytest.mark.parametrize("in_flight", [1, 8])
 @pytest.mark.parametrize("noise", [True, False])
 @pytest.mark.parametrize("start", [TicTacToe, ConnectFour, Othello, Chess])
-def test_invariants(start: Any, noise: bool, in_flight: int) -> None:
+def test_alphazero_invariants_hold(start: Any, noise: bool, in_flight: int) -> None:
     for plies in (0, 9):
         state = random_position(start, plies, 2 * plies)
         tree = pondertree.AlphaZero(Table(), seed=2, in_flight=in_flight).tree(state)
@@ -501,7 +501,7 @@ def test_wins_and_blocks_are_found_by_both_players(start: Any, moves: str, best:
     assert (start, moves, best) in BLOCKS or proven.run(state, temperature=1.0).action == action
 
 
-def test_noise_has_its_weight_on_legal_moves_and_none_elsewhere() -> None:
+def test_root_noise_is_weighted_and_on_legal_moves_only() -> None:
     search = pondertree.AlphaZero(Table(), 1, seed=6)
     result = search.run(Chess(), add_noise=True)
     children = result.root.children
@@ -513,7 +513,7 @@ def test_noise_has_its_weight_on_legal_moves_and_none_elsewhere() -> None:
     assert all(child.prior == child.clean_prior for child in search.run(Chess()).root.children.values())
 
 
-def test_noise_on_a_kept_tree_is_mixed_into_the_clean_priors() -> None:
+def test_root_noise_uses_clean_priors_in_reused_tree() -> None:
     tree = pondertree.AlphaZero(Table(), seed=6).tree(Chess())
     priors = set()
     for _ in range(3):
@@ -529,7 +529,7 @@ def test_noise_on_a_kept_tree_is_mixed_into_the_clean_priors() -> None:
 @pytest.mark.parametrize("solve", [True, False])
 @pytest.mark.parametrize("simulations", [1, 2, 50])
 @pytest.mark.parametrize("temperature", [0, 1e-300, 1e-9, 1.0, 1e9, 1e300])
-def test_no_temperature_and_no_budget_gives_nan(simulations: int, temperature: float, solve: bool) -> None:
+def test_policy_is_finite_at_any_temperature_and_budget(simulations: int, temperature: float, solve: bool) -> None:
     search = pondertree.AlphaZero(Table(), simulations, seed=9, solve=solve)
     for state in (TicTacToe(), Chess(MATE_IN_ONE)):
         result = search.run(state, temperature=temperature)

@@ -159,7 +159,9 @@ OPTIONS = st.fixed_dictionaries(
 
 @settings(max_examples=150)
 @given(state=POSITIONS, options=OPTIONS, threads=st.integers(1, 2), simulations=st.integers(1, 150))
-def test_any_position_and_any_option(state: Any, options: dict[str, Any], threads: int, simulations: int) -> None:
+def test_engine_matches_reference_for_random_positions_and_options(
+    state: Any, options: dict[str, Any], threads: int, simulations: int
+) -> None:
     assert_equal(state, simulations, threads=threads, **options)
 
 
@@ -171,7 +173,7 @@ def test_any_position_and_any_option(state: Any, options: dict[str, Any], thread
     threads=st.integers(1, 2),
     moves=st.lists(st.tuples(st.integers(0, 80), st.integers(0, 10**6)), max_size=6),
 )
-def test_a_kept_tree_over_several_moves(
+def test_engine_matches_reference_with_tree_reuse(
     state: Any, options: dict[str, Any], threads: int, moves: list[tuple[int, int]]
 ) -> None:
     """Along the answer, or along a move that was perhaps never tried; killers are kept, history fades."""
@@ -197,7 +199,7 @@ def test_a_kept_tree_over_several_moves(
     levels=st.sampled_from([3, 1001]),
     simulations=st.integers(1, 80),
 )
-def test_evaluators_and_policy_networks(
+def test_engine_matches_reference_with_evaluators_and_policy_networks(
     state: Any, options: dict[str, Any], evaluator: Any, levels: int, simulations: int
 ) -> None:
     options = {name: value for name, value in options.items() if name != "quiescence"}
@@ -214,13 +216,13 @@ def test_evaluators_and_policy_networks(
 
 @pytest.mark.parametrize("priority", PRIORITIES)
 @pytest.mark.parametrize("fen", [None, TACTICS, MIDDLEGAME, mirror(TACTICS)])
-def test_each_priority(fen: str | None, priority: str | None) -> None:
+def test_engine_matches_reference_for_each_priority(fen: str | None, priority: str | None) -> None:
     assert_equal(Chess(fen), 400, priority=priority, seed=11)
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])
 @pytest.mark.parametrize("solve", [True, False])
-def test_each_depth_of_mate_search(depth: int, solve: bool) -> None:
+def test_engine_matches_reference_for_each_mate_search_depth(depth: int, solve: bool) -> None:
     for moves in (2, 3):
         for fen in forced_mates(moves)[:5]:
             assert_equal(Chess(fen), 150, mate_search_depth=depth, solve=solve, seed=2)
@@ -228,19 +230,19 @@ def test_each_depth_of_mate_search(depth: int, solve: bool) -> None:
 
 
 @pytest.mark.parametrize("in_flight", range(1, 9))
-def test_each_number_of_leaves_in_flight(in_flight: int) -> None:
+def test_engine_matches_reference_for_each_batch_size(in_flight: int) -> None:
     for threads in (1, 2):
         assert_equal(Chess(TACTICS), 200, threads=threads, in_flight=in_flight, seed=5, mate_search_depth=2)
 
 
 @pytest.mark.parametrize("quiescence", [True, False])
 @pytest.mark.parametrize("fpu", [0.0, -0.5, ("parent", 0.2)])
-def test_quiescence_and_first_play(quiescence: bool, fpu: Any) -> None:
+def test_engine_matches_reference_for_quiescence_and_fpu(quiescence: bool, fpu: Any) -> None:
     for priority in PRIORITIES:
         assert_equal(Chess(MIDDLEGAME), 150, priority=priority, quiescence=quiescence, fpu=fpu, seed=4)
 
 
-def test_scores_of_moves() -> None:
+def test_engine_matches_reference_with_move_scores() -> None:
     for scores in (MoveScores(), SHARP):
         for fen in (TACTICS, MIDDLEGAME, ENDGAME, PROMOTIONS):
             options: dict[str, Any] = {"priority": "prior", "move_scores": scores, "seed": 8}
@@ -248,7 +250,7 @@ def test_scores_of_moves() -> None:
             assert_equal(Chess(fen), 100, evaluator=Table(levels=3), in_flight=4, **options)
 
 
-def test_weights_of_categories() -> None:
+def test_engine_matches_reference_with_category_weights() -> None:
     weights = (5.0, 3.0, 0.1, 7.0, 1.0, 0.3, 11.0, 2.0, 1.0, 1e-3)
     for evaluator in (None, Table(levels=3)):
         options = {"evaluator": evaluator, "category_weights": weights, "priority": "prior", "seed": 8}
@@ -257,7 +259,7 @@ def test_weights_of_categories() -> None:
 
 @pytest.mark.parametrize("priority", PRIORITIES)
 @pytest.mark.parametrize("in_flight", [1, 4])
-def test_a_game_with_a_kept_tree(priority: str | None, in_flight: int) -> None:
+def test_engine_matches_reference_in_game_with_tree_reuse(priority: str | None, in_flight: int) -> None:
     pair = Pair(Chess(MIDDLEGAME), {"priority": priority, "in_flight": in_flight, "seed": 9, "mate_search_depth": 2})
     for _ in range(6):
         pair.advance(pair.simulate(80).action)
@@ -265,7 +267,7 @@ def test_a_game_with_a_kept_tree(priority: str | None, in_flight: int) -> None:
 
 
 @pytest.mark.parametrize("solve", [True, False])
-def test_a_mate_is_played_out_to_its_end(solve: bool) -> None:
+def test_engine_plays_mate_to_its_end(solve: bool) -> None:
     """Nothing is kept of a mate: each root is searched anew, whatever was known of it."""
     for fen in forced_mates(3)[:5]:
         state = Chess(fen)
@@ -280,7 +282,7 @@ def test_a_mate_is_played_out_to_its_end(solve: bool) -> None:
 
 
 @pytest.mark.parametrize("solve", [True, False])
-def test_a_mate_found_late_at_a_root_that_was_kept(solve: bool) -> None:
+def test_engine_matches_reference_for_mate_found_at_reused_root(solve: bool) -> None:
     """The opponent walks into a mate that the tree below has searched without seeing it to the end."""
     for fen in forced_mates(2)[:40]:
         for before in predecessors(Chess(fen)):
@@ -299,7 +301,7 @@ def test_a_mate_found_late_at_a_root_that_was_kept(solve: bool) -> None:
 
 @pytest.mark.parametrize("solve", [True, False])
 @pytest.mark.parametrize("priority", PRIORITIES)
-def test_a_loss_found_late_at_a_root_that_was_kept(priority: str | None, solve: bool) -> None:
+def test_engine_matches_reference_for_loss_found_at_reused_root(priority: str | None, solve: bool) -> None:
     """The mate is a move too long to be seen, and is played all the same: the other side then sees that it is lost."""
     late = 0
     for fen in forced_mates(3)[:12]:
@@ -330,7 +332,7 @@ def mates_in_two(state: Any) -> bool:
     return not state.is_terminal and pondertree.chess.mate_search(state, 2).kind == "mate_in"
 
 
-def test_draws_in_the_tree() -> None:
+def test_engine_matches_reference_on_draws_in_tree() -> None:
     repeated = after(Chess(), "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1")
     slow = Chess("k7/8/8/8/8/8/8/6RK w - - 97 80")
     for priority in PRIORITIES:
@@ -342,7 +344,7 @@ def test_draws_in_the_tree() -> None:
         pair.simulate(50)
 
 
-def test_pesto_policy_is_pesto() -> None:
+def test_pesto_policy_matches_pesto() -> None:
     """The engine knows it, and does not take its values through the range from 0 to 1, where they would be rounded."""
     options: dict[str, Any] = {"seed": 7, "mate_search_depth": 2, "num_simulations": 200}
     for quiescence in (True, False):
@@ -353,7 +355,7 @@ def test_pesto_policy_is_pesto() -> None:
 
 @pytest.mark.parametrize("priority", PRIORITIES)
 @pytest.mark.parametrize("in_flight", [1, 6])
-def test_threads_and_batches_do_not_change_a_tree(priority: str | None, in_flight: int) -> None:
+def test_threads_and_batches_do_not_change_tree(priority: str | None, in_flight: int) -> None:
     options: dict[str, Any] = {"priority": priority, "in_flight": in_flight, "num_simulations": 200, "seed": 1}
     states = [Chess(fen) for fen in (None, TACTICS, MIDDLEGAME)]
 

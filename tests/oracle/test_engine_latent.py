@@ -114,7 +114,7 @@ def afterwards(draw: Any, model: TableModel, players: int) -> dict[str, Any]:
 
 @settings(max_examples=120)
 @given(st.data())
-def test_muzero_on_any_model(data: st.DataObject) -> None:
+def test_muzero_matches_reference_on_random_models(data: st.DataObject) -> None:
     draw = data.draw
     players = draw(st.integers(1, 2))
     model = draw(models(players))
@@ -153,7 +153,7 @@ GUMBEL_OPTIONS = st.fixed_dictionaries(
 
 @settings(max_examples=120)
 @given(st.data())
-def test_gumbel_on_any_model(data: st.DataObject) -> None:
+def test_gumbel_matches_reference_on_random_models(data: st.DataObject) -> None:
     draw = data.draw
     players = draw(st.integers(1, 2))
     model = draw(models(players))
@@ -180,7 +180,7 @@ def test_gumbel_on_any_model(data: st.DataObject) -> None:
     GUMBEL_OPTIONS,
     st.sampled_from([1, 2, 16, 50]),
 )
-def test_gumbel_on_games(
+def test_gumbel_matches_reference_on_compiled_games(
     game: Any, plies: int, kind: str, levels: int, solve: bool, in_python: bool, options: Any, count: int
 ) -> None:
     state = random_position(game, plies, options["seed"])
@@ -210,7 +210,7 @@ def test_gumbel_on_games(
     ),
     GUMBEL_OPTIONS,
 )
-def test_gumbel_on_random_games(game: TabularGame, options: Any) -> None:
+def test_gumbel_matches_reference_on_random_games(game: TabularGame, options: Any) -> None:
     state = game.start()
     if state.is_terminal:
         return

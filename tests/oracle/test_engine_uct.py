@@ -91,7 +91,7 @@ GAMES = st.builds(
     max_depth=st.sampled_from([None, None, 0, 1, 3]),
     evaluated=st.booleans(),
 )
-def test_random_tabular_games(
+def test_engine_matches_reference_on_random_games(
     game: TabularGame,
     seed: int,
     simulations: int,
@@ -126,7 +126,7 @@ def test_random_tabular_games(
     solve=st.booleans(),
     in_flight=st.sampled_from([1, 4]),
 )
-def test_forced_moves_and_the_guard(
+def test_engine_matches_reference_with_forced_moves_and_minimax_guard(
     game: TabularGame, seed: int, simulations: int, forced_depth: int, minimax_depth: int, solve: bool, in_flight: int
 ) -> None:
     state = game.start()
@@ -156,7 +156,7 @@ def test_forced_moves_and_the_guard(
     forced_depth=st.sampled_from([0, 0, 2]),
     minimax_depth=st.sampled_from([0, 0, 2]),
 )
-def test_compiled_games(
+def test_engine_matches_reference_on_compiled_games(
     start: Any,
     opening: list[int],
     seed: int,
@@ -194,11 +194,11 @@ def test_compiled_games(
     "fen",
     [None, "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4", "8/8/8/8/8/5k2/5p2/5K2 b - - 0 1"],
 )
-def test_chess_with_a_table_of_values(fen: str | None, in_flight: int) -> None:
+def test_engine_matches_reference_on_chess_with_evaluator(fen: str | None, in_flight: int) -> None:
     assert_equal(Chess(fen), 300, 11, TabularValues(), in_flight=in_flight)
 
 
-def test_a_playout_policy_in_python() -> None:
+def test_engine_matches_reference_with_python_playout_policy() -> None:
     def prefer_the_middle(state: Any) -> list[float]:
         return [1.0 / (1 + abs(action - 3)) for action in state.legal_actions()]
 
@@ -206,7 +206,7 @@ def test_a_playout_policy_in_python() -> None:
     assert_equal(TabularGame(5).start(), 120, 3, playout_policy=lambda state: max(state.legal_actions()))
 
 
-def test_simulations_in_pieces_are_the_simulations_in_one_go() -> None:
+def test_split_simulations_equal_one_run() -> None:
     whole = pondertree.UCT(seed=4).tree(ConnectFour()).simulate(500).result()
     pieces = pondertree.UCT(seed=4).tree(ConnectFour())
     for n in (1, 99, 250, 150):

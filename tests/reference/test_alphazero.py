@@ -118,7 +118,9 @@ options = st.fixed_dictionaries(
 
 @settings(max_examples=200)
 @given(games, options, st.booleans(), st.sampled_from([0.0, 1e-9, 1.0, 1e9]))
-def test_invariants_on_any_game(game: TabularGame, chosen: dict[str, Any], noise: bool, temperature: float) -> None:
+def test_alphazero_invariants_hold_on_random_games(
+    game: TabularGame, chosen: dict[str, Any], noise: bool, temperature: float
+) -> None:
     state = game.start()
     result = MCTS(Network(), **chosen).run(state, temperature=temperature, add_noise=noise)
     check_tree(result)
@@ -134,7 +136,7 @@ def test_invariants_on_any_game(game: TabularGame, chosen: dict[str, Any], noise
 
 @settings(max_examples=60)
 @given(games, options)
-def test_the_same_seed_gives_the_same_tree(game: TabularGame, chosen: dict[str, Any]) -> None:
+def test_same_seed_gives_same_tree(game: TabularGame, chosen: dict[str, Any]) -> None:
     first = MCTS(Network(), **chosen).run(game.start(), 3, 4, trace=True, add_noise=True)
     second = MCTS(Network(), **chosen).run(game.start(), 3, 4, trace=True, add_noise=True)
     assert first.trace is not None
@@ -145,7 +147,7 @@ def test_the_same_seed_gives_the_same_tree(game: TabularGame, chosen: dict[str, 
 
 @settings(max_examples=60)
 @given(games, options, st.lists(st.integers(0, 10**6), max_size=5), st.sampled_from([True, None, False]))
-def test_a_kept_tree_keeps_what_was_known(
+def test_advance_keeps_statistics_of_subtree(
     game: TabularGame, chosen: dict[str, Any], numbers: list[int], noise: bool | None
 ) -> None:
     search = MCTS(Network(), **chosen)
@@ -170,7 +172,7 @@ def test_a_kept_tree_keeps_what_was_known(
         assert all(child.prior == child.clean_prior for child in tree.root.children.values())
 
 
-def test_calls_and_rows_draw_different_numbers() -> None:
+def test_calls_and_rows_have_distinct_random_numbers() -> None:
     search = MCTS(Uniform(), 40, seed=3)
     state = TabularGame(5, branching=(4, 4), depth=(8, 8)).start()
     trees = {
@@ -180,7 +182,7 @@ def test_calls_and_rows_draw_different_numbers() -> None:
     assert len({search.search(state) for _ in range(20)}) > 1, "the calls of an object are numbered"
 
 
-def test_the_same_tree_in_another_process() -> None:
+def test_tree_is_identical_in_another_process() -> None:
     program = (
         "from pondertree.games import ConnectFour; from pondertree.reference.alphazero import MCTS, Rollout;"
         "r = MCTS(Rollout(), 60, seed=9).run(ConnectFour(), add_noise=True, temperature=1.0);"
@@ -198,7 +200,7 @@ def test_the_same_tree_in_another_process() -> None:
 # --- The specification's names and numbers ----------------------------------------------------------------------
 
 
-def test_names_and_defaults_are_the_specifications() -> None:
+def test_names_and_defaults_match_specification() -> None:
     search = MCTS(neural_network=Uniform())
     assert (search.num_simulations, search.c_puct) == (100, 1.0)
     assert (search.dirichlet_alpha, search.dirichlet_epsilon) == (0.3, 0.25)
@@ -208,7 +210,7 @@ def test_names_and_defaults_are_the_specifications() -> None:
     assert node.q_value == -0.25
 
 
-def test_search_and_get_policy() -> None:
+def test_search_and_get_policy_return_move_and_visit_distribution() -> None:
     state = Chess()
     move, policy = MCTS(Uniform(), 50).get_policy(state, temperature=1.0, add_noise=True)
     assert move in state.legal_actions()
@@ -218,7 +220,7 @@ def test_search_and_get_policy() -> None:
     assert MCTS(Uniform(), 50).search(state) in state.legal_actions()
 
 
-def test_a_finished_game_is_refused() -> None:
+def test_finished_game_raises() -> None:
     state = TicTacToe()
     for action in (0, 3, 1, 4, 2):
         state = state.play(action)
@@ -227,7 +229,7 @@ def test_a_finished_game_is_refused() -> None:
 
 
 @pytest.mark.parametrize("simulations", [0, 1])
-def test_the_smallest_searches_are_defined(simulations: int) -> None:
+def test_policy_is_finite_with_few_simulations(simulations: int) -> None:
     """In the specification one simulation only expands the root, and the policy is 0 / 0."""
     result = MCTS(Uniform(), simulations, seed=1).run(TicTacToe(), temperature=1.0)
     assert sum(result.visits.values()) == simulations
@@ -251,7 +253,7 @@ class Fixed:
         return [self.logits] * len(states), [self.value] * len(states)
 
 
-def test_scores_by_hand() -> None:
+def test_puct_scores_match_hand_computed_values() -> None:
     """Two moves with priors 3/4 and 1/4, worth -0.5 to who makes them: the scores of the first two descents."""
     network = Fixed([3.0, 1.0], 0.5, "probabilities")
     state = TabularGame(3, branching=(2, 2), depth=(9, 9), action_space=2).start()
@@ -267,7 +269,7 @@ def test_scores_by_hand() -> None:
     assert dict(edges[0]["scores"][0] or []) == {first: 1.5, second: 0.5}, "at the first choice priors count"
 
 
-def test_every_term_of_the_score_by_hand() -> None:
+def test_each_term_of_puct_matches_hand_computed_values() -> None:
     """A move that is bad for us, one that is good, one never tried; the first two with leaves in flight."""
     state = ConnectFour()
     root = Node(1.0)
@@ -294,14 +296,14 @@ def test_every_term_of_the_score_by_hand() -> None:
     assert list(MCTS(Uniform(), c_puct=2.0)._scores(root)) == [0, 1, 2], "unless all do"
 
 
-def test_ties_are_drawn() -> None:
+def test_ties_are_broken_at_random() -> None:
     state = ConnectFour()
     firsts = [MCTS(Uniform(), 1, seed=seed).run(state).root for seed in range(200)]
     tried = [next(iter(root.children)) for root in firsts]
     assert all(15 < tried.count(action) < 45 for action in range(7)), "each of seven about 29 times"
 
 
-def test_an_untried_move_is_worth_what_fpu_says() -> None:
+def test_unvisited_move_has_value_of_fpu() -> None:
     state = TabularGame(3, branching=(3, 3), depth=(9, 9)).start()
 
     def first_scores(**settings: Any) -> list[float]:
@@ -313,7 +315,7 @@ def test_an_untried_move_is_worth_what_fpu_says() -> None:
     assert first_scores(fpu=("parent", 0.2)) == [0.5 - 0.2] * 3, "the root's own value, for who moves there"
 
 
-def test_values_are_negated_by_whose_turn_it_is() -> None:
+def test_values_are_negated_only_if_player_changes() -> None:
     """In a double move the child's player is the parent's own, so nothing is negated."""
     for order, sign in (("alternate", -1.0), ("double", 1.0)):
         state = TabularGame(4, branching=(2, 2), depth=(9, 9), turn_order=order).start()  # type: ignore[arg-type]
@@ -337,7 +339,7 @@ def test_values_are_negated_by_whose_turn_it_is() -> None:
         zero_sum=st.just(False),
     )
 )
-def test_without_a_network_the_best_move_is_found(game: TabularGame) -> None:
+def test_best_move_is_found_with_uniform_priors(game: TabularGame) -> None:
     """The most visited move is a best one for its player, or close, however many play and whoever is to move."""
     state: TabularState = game.start()
     result = MCTS(Uniform(), 300, c_puct=2.0, seed=1, solve=False).run(state)
@@ -353,7 +355,7 @@ def test_without_a_network_the_best_move_is_found(game: TabularGame) -> None:
     assert worth(result.action) > best - 0.7
 
 
-def test_virtual_loss_is_the_choosers() -> None:
+def test_virtual_loss_is_for_the_chooser() -> None:
     """With leaves in flight a batch spreads, and nothing of it remains."""
     network = Network()
     state = TabularGame(8, branching=(4, 4), depth=(9, 9)).start()
@@ -391,7 +393,7 @@ def test_wins_and_blocks_are_found_by_both_players(start: Any, moves: str, best:
         assert solved.policy[action] == 1.0
 
 
-def test_noise_lies_on_legal_moves_with_its_weight() -> None:
+def test_root_noise_is_weighted_and_on_legal_moves_only() -> None:
     search = MCTS(Fixed([0.0] * 4672), 1, seed=2)
     root = search.run(Chess(), add_noise=True).root
     shares = [child.prior - 0.75 * child.clean_prior for child in root.children.values()]
@@ -401,7 +403,7 @@ def test_noise_lies_on_legal_moves_with_its_weight() -> None:
     assert max(shares) > 0.03
 
 
-def test_noise_on_a_kept_tree_is_not_noise_upon_noise() -> None:
+def test_root_noise_does_not_accumulate_in_reused_tree() -> None:
     search = MCTS(Fixed([0.1 * action for action in range(7)]), seed=2)
     tree = search.tree(ConnectFour())
     seen = set()
@@ -415,7 +417,7 @@ def test_noise_on_a_kept_tree_is_not_noise_upon_noise() -> None:
     assert all(child.prior == child.clean_prior for child in tree.root.children.values())
 
 
-def test_noise_spread_over_the_moves_has_that_concentration() -> None:
+def test_total_concentration_is_divided_by_number_of_moves() -> None:
     assert MCTS(Uniform(), dirichlet_alpha=("total", 10.83)).alpha == 10.83
     a = MCTS(Uniform(), 1, dirichlet_alpha=("total", 2.1), seed=4).run(ConnectFour(), add_noise=True)
     b = MCTS(Uniform(), 1, dirichlet_alpha=0.3, seed=4).run(ConnectFour(), add_noise=True)
@@ -423,7 +425,7 @@ def test_noise_spread_over_the_moves_has_that_concentration() -> None:
 
 
 @pytest.mark.parametrize(("alpha", "count"), [(0.3, 7), (1.0, 4), (5.0, 3)])
-def test_dirichlet_has_the_moments_of_its_distribution(alpha: float, count: int) -> None:
+def test_dirichlet_samples_have_expected_moments(alpha: float, count: int) -> None:
     random = Random(6, NOISE)
     draws = [dirichlet(alpha, count, random) for _ in range(4000)]
     assert all(sum(draw) == pytest.approx(1.0) for draw in draws)
@@ -434,7 +436,7 @@ def test_dirichlet_has_the_moments_of_its_distribution(alpha: float, count: int)
     assert variance == pytest.approx((count - 1) / (count**2 * (count * alpha + 1)), rel=0.12)
 
 
-def test_dirichlet_with_a_tiny_alpha_is_no_nan() -> None:
+def test_dirichlet_with_tiny_alpha_is_finite() -> None:
     draw = dirichlet(1e-4, 30, Random(1, NOISE))
     assert sum(draw) == pytest.approx(1.0)
     assert all(math.isfinite(share) for share in draw)
@@ -459,18 +461,18 @@ def test_priors_are_masked_and_normalised() -> None:
         ([0.0, 0.0], "odds"),
     ],
 )
-def test_a_broken_policy_is_refused(numbers: list[float], kind: str) -> None:
+def test_invalid_policy_raises(numbers: list[float], kind: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         priors_of([0, 1], numbers, kind)
 
 
-def test_float32() -> None:
+def test_float32_rounds_to_single_precision() -> None:
     assert float32(0.1) == 0.10000000149011612
     assert float32(1e39) == math.inf
     assert float32(-1e39) == -math.inf
 
 
-def test_temperature_in_logarithms() -> None:
+def test_temperature_does_not_overflow() -> None:
     root = MCTS(Network(), 60, seed=2, solve=False).run(TabularGame(8, branching=(4, 4), depth=(9, 9)).start()).root
     visits = {action: child.visit_count for action, child in root.children.items()}
     best = max(visits, key=lambda action: visits[action])
@@ -484,7 +486,7 @@ def test_temperature_in_logarithms() -> None:
         assert policy_at(root, tau, best) == pytest.approx({a: (n > 0) / tried for a, n in visits.items()}, abs=1e-6)
 
 
-def test_sampled_moves_follow_the_policy() -> None:
+def test_sampled_moves_follow_policy() -> None:
     search = MCTS(Uniform(), 30, seed=7, solve=False)
     state = ConnectFour()
     tree = search.tree(state)
@@ -497,7 +499,7 @@ def test_sampled_moves_follow_the_policy() -> None:
     assert all(abs(counts[action] / 3000 - shares[action]) < 0.04 for action in shares)
 
 
-def test_a_proven_loss_is_never_sampled() -> None:
+def test_proven_loss_is_never_sampled() -> None:
     """Connect 4 with a threat to block: every other move loses at once, and is known to."""
     state = ConnectFour()
     for move in (3, 0, 3, 0, 3):
@@ -529,12 +531,12 @@ def test_a_proven_loss_is_never_sampled() -> None:
         ("in_flight", 0),
     ],
 )
-def test_impossible_settings_are_refused(name: str, value: Any) -> None:
+def test_invalid_parameters_raise(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=name):
         MCTS(Uniform(), **{name: value})
 
 
-def test_an_illegal_move_cannot_be_played() -> None:
+def test_advance_by_illegal_move_raises() -> None:
     search = MCTS(Uniform())
     with pytest.raises(ValueError, match="legal"):
         search.advance(search.tree(ConnectFour()), 7)

@@ -78,12 +78,12 @@ def node_with(raw: float, moves: list[tuple[float, int, float]], num_actions: in
         (8, 24, [0] * 8 + [1] * 4 + [2] * 4 + [3, 3, 4, 4, 5, 5, 6, 6]),
     ],
 )
-def test_the_table_by_hand(moves: int, simulations: int, table: list[int]) -> None:
+def test_considered_visits_match_hand_computed_tables(moves: int, simulations: int, table: list[int]) -> None:
     assert considered_visits(moves, simulations) == table
 
 
 @given(st.integers(1, 40), st.integers(0, 300))
-def test_the_table_can_always_be_followed(moves: int, simulations: int) -> None:
+def test_considered_visits_are_always_attainable(moves: int, simulations: int) -> None:
     """In every simulation some move has just as many visits as the table asks for."""
     table = considered_visits(moves, simulations)
     assert len(table) == simulations
@@ -95,7 +95,7 @@ def test_the_table_can_always_be_followed(moves: int, simulations: int) -> None:
 
 @settings(max_examples=40)
 @given(st.integers(0, 1000), st.integers(1, 12), st.integers(1, 80), st.integers(1, 20))
-def test_the_visits_of_the_root_are_those_of_the_table(seed: int, actions: int, simulations: int, most: int) -> None:
+def test_root_visits_follow_considered_visits(seed: int, actions: int, simulations: int, most: int) -> None:
     result = MCTS(Tabular(seed, 30, actions), simulations, most).run(observation=[0])
     moves = min(most, actions)
     expected = [0] * actions
@@ -108,14 +108,14 @@ def test_the_visits_of_the_root_are_those_of_the_table(seed: int, actions: int, 
 # --- Gumbel numbers ---------------------------------------------------------------------------------------------
 
 
-def test_gumbel_numbers_have_the_moments_of_their_distribution() -> None:
+def test_gumbel_variates_have_expected_moments() -> None:
     random = Random(9, GUMBEL)
     numbers = [gumbel_variate(random) for _ in range(20_000)]
     assert sum(numbers) / len(numbers) == pytest.approx(0.5772, abs=0.03)
     assert np.var(numbers) == pytest.approx(math.pi**2 / 6, abs=0.08)
 
 
-def test_the_first_move_is_drawn_by_the_policy() -> None:
+def test_first_move_follows_prior_distribution() -> None:
     """The greatest of Gumbel number plus logit is a draw from the softmax."""
     table = Tabular(3, 10, 4)
     logits = table.logits[5]  # type: ignore[attr-defined]
@@ -127,7 +127,7 @@ def test_the_first_move_is_drawn_by_the_policy() -> None:
     assert counts / 1500 == pytest.approx(shares, abs=0.05)
 
 
-def test_given_numbers_and_their_scale() -> None:
+def test_given_gumbel_variates_are_scaled() -> None:
     table = Tabular(3, 10, 4)
     for best in range(4):
         numbers = [0.0] * 4
@@ -138,7 +138,7 @@ def test_given_numbers_and_their_scale() -> None:
     assert len({MCTS(table, 8, seed=seed).run(observation=[5]).action for seed in range(20)}) > 1
 
 
-def test_ties_go_to_the_lowest_action() -> None:
+def test_ties_select_lowest_action() -> None:
     class Flat:
         def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
             return [0], [[0.0] * 4], [0.0]
@@ -156,7 +156,7 @@ def test_ties_go_to_the_lowest_action() -> None:
 # --- Completed Q ------------------------------------------------------------------------------------------------
 
 
-def test_the_mixed_value_by_hand() -> None:
+def test_mixed_value_matches_hand_computed_value() -> None:
     """Tried: priors 0.5 and 0.2, visits 3 and 1, values 1 and -2; the node itself says 0.3."""
     node = node_with(0.3, [(0.5, 3, 1.0), (0.2, 1, -2.0), (0.3, 0, 0.0)])
     mixed = (0.3 + 4 * (0.5 * 1.0 + 0.2 * -2.0) / 0.7) / 5
@@ -172,7 +172,7 @@ def test_the_mixed_value_by_hand() -> None:
     assert QTransform().at(ruled_out).completion == pytest.approx((0.3 + 2 * 1.0) / 3), "a prior of 0 is no NaN"
 
 
-def test_the_completing_value_counts_in_the_scale_where_actions_are_missing() -> None:
+def test_completed_q_extends_range_if_actions_are_unvisited() -> None:
     """All legal moves are tried, and worth more than the node said; with an illegal action its value is the lowest."""
     moves = [(0.5, 1, 0.4), (0.5, 1, 0.6)]
     whole, masked = (QTransform().at(node_with(-1.0, moves, num_actions)) for num_actions in (2, 3))
@@ -180,7 +180,7 @@ def test_the_completing_value_counts_in_the_scale_where_actions_are_missing() ->
     assert (masked.low, masked.span) == (pytest.approx(0.0), pytest.approx(0.6))
 
 
-def test_the_improved_policy_by_hand() -> None:
+def test_improved_policy_matches_hand_computed_values() -> None:
     node = node_with(0.3, [(0.5, 3, 1.0), (0.2, 1, -2.0), (0.3, 0, 0.0)])
     completion = QTransform()
     bonus = completion.at(node)
@@ -197,7 +197,7 @@ def test_the_improved_policy_by_hand() -> None:
     )
 
 
-def test_what_the_policy_rules_out_stays_so_however_good_it_looks() -> None:
+def test_zero_prior_stays_zero_in_improved_policy() -> None:
     """Values of any size: exp would overflow, or all weights would vanish."""
     node = node_with(0.0, [(0.0, 1, 1e6), (1.0, 1, -1e6), (0.0, 0, 0.0)])
     bonus = QTransform(rescale_values=False).at(node)
@@ -207,7 +207,7 @@ def test_what_the_policy_rules_out_stays_so_however_good_it_looks() -> None:
     assert improved_policy(ruled_out, TransformedQ(1.0, 0.0, 1.0, 0.0))[1] == 0.0
 
 
-def test_visits_inside_the_tree_follow_the_improved_policy() -> None:
+def test_interior_visits_follow_improved_policy() -> None:
     """The values of this world never change, so neither does the policy once all moves are tried."""
     rewards, logits = [0.3, 0.2, 0.1, 0.25], [0.0, 1.0, -1.0, 0.5]
 
@@ -227,7 +227,7 @@ def test_visits_inside_the_tree_follow_the_improved_policy() -> None:
     assert np.abs(np.array(visits) - 999 * shares).max() <= 2.0
 
 
-def test_a_few_simulations_improve_the_policy() -> None:
+def test_few_simulations_improve_policy() -> None:
     """Where values are exact, moves played by the search are worth more than moves drawn by the policy: the paper's
     theorem, at two simulations and two moves."""
     random = np.random.default_rng(4)
@@ -293,7 +293,7 @@ def check_result(result: Result, legal: list[int]) -> None:
 
 @settings(max_examples=120)
 @given(GAMES, OPTIONS, st.sampled_from([0.0, 1e-9, 1.0, 3.0]))
-def test_invariants_on_any_game(game: TabularGame, chosen: dict[str, Any], temperature: float) -> None:
+def test_gumbel_invariants_hold_on_random_games(game: TabularGame, chosen: dict[str, Any], temperature: float) -> None:
     state = game.start()
     result = MCTS(Network(), **chosen).run(state, temperature=temperature, trace=True)
     check_result(result, state.legal_actions())
@@ -316,7 +316,7 @@ def test_invariants_on_any_game(game: TabularGame, chosen: dict[str, Any], tempe
     chosen=OPTIONS,
     temperature=st.sampled_from([0.0, 1.0]),
 )
-def test_invariants_in_any_model(
+def test_gumbel_invariants_hold_in_random_models(
     seed: int, actions: int, players: int, reward_scale: float, levels: int, chosen: dict[str, Any], temperature: float
 ) -> None:
     table = Tabular(
@@ -336,7 +336,7 @@ def test_invariants_in_any_model(
 
 @settings(max_examples=40)
 @given(GAMES, OPTIONS, st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10**6)), max_size=4))
-def test_a_kept_tree_keeps_what_was_known(
+def test_advance_keeps_statistics_of_subtree(
     game: TabularGame, chosen: dict[str, Any], moves: list[tuple[int, int]]
 ) -> None:
     search = MCTS(Network(), **chosen)
@@ -364,7 +364,7 @@ def test_a_kept_tree_keeps_what_was_known(
         assert tree.root.visit_count == known
 
 
-def test_a_kept_tree_of_a_model() -> None:
+def test_advance_keeps_statistics_in_model() -> None:
     search = MCTS(Tabular(9, 30, 5), num_players=2)
     tree = search.tree(observation=[0])
     search.simulate(tree, 40)
@@ -386,7 +386,7 @@ def test_a_kept_tree_of_a_model() -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 5, 9, 23])
-def test_a_schedule_cut_short_answers_with_the_best_of_the_most_visited(cut: int) -> None:
+def test_interrupted_schedule_plays_best_of_most_visited(cut: int) -> None:
     table = Tabular(9, 30, 8, reward_scale=1.0)
     search, whole = MCTS(table, seed=4), MCTS(table, 32, seed=4).run(observation=[0], trace=True)
     tree = search.tree(observation=[0], trace=True)
@@ -400,7 +400,7 @@ def test_a_schedule_cut_short_answers_with_the_best_of_the_most_visited(cut: int
     assert result.action == max(most, key=lambda a: tree.schedule.score(tree.root.children[a], bonus))  # type: ignore[union-attr]
 
 
-def test_dropping_what_cannot_be_needed_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_top_k_expansion_does_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
     paths = []
     for wide in (256, 10**9):
         monkeypatch.setattr(model, "TOP_K_THRESHOLD", wide)
@@ -412,7 +412,7 @@ def test_dropping_what_cannot_be_needed_changes_nothing(monkeypatch: pytest.Monk
     assert paths[0] == paths[1]
 
 
-def test_leaves_in_flight_count_in_the_table() -> None:
+def test_leaves_in_flight_count_in_schedule() -> None:
     """Sixteen moves in one batch: each is tried once, as one after another."""
     visits = [
         MCTS(Tabular(2, 50, 16), 16, in_flight=in_flight, seed=3).run(observation=[0]).visits for in_flight in (1, 16)
@@ -425,7 +425,7 @@ def test_leaves_in_flight_count_in_the_table() -> None:
 
 @pytest.mark.parametrize("levels", [1001, 3])
 @pytest.mark.parametrize(("start", "plies"), [(TicTacToe, 0), (TicTacToe, 4), (ConnectFour, 0), (ConnectFour, 12)])
-def test_a_perfect_model_is_the_game_itself(start: Any, plies: int, levels: int) -> None:
+def test_perfect_model_gives_same_tree_as_game(start: Any, plies: int, levels: int) -> None:
     for seed in range(3):
         state, guess = random_position(start, plies, seed), Guess(seed, levels)
         real = MCTS(guess, 100, seed=seed, solve=False).run(state)
@@ -458,7 +458,7 @@ def test_wins_and_blocks_are_found_by_both_players(start: Any, moves: str, best:
             assert solved.policy[action] == 1.0
 
 
-def test_the_candidates_that_proofs_leave() -> None:
+def test_schedule_selects_among_moves_left_by_proofs() -> None:
     """Wanted are moves with two visits; without any, those nearest below, then those nearest above."""
     node = node_with(0.0, [(0.25, 2, 0.0), (0.25, 1, 0.0), (0.25, 0, 0.0), (0.25, 5, 0.0)])
     schedule = Schedule(10, [0, 0, 2], dict.fromkeys(range(4), 0), {0: 0.0, 1: 1.0, 2: 9.0, 3: 5.0})
@@ -472,7 +472,7 @@ def test_the_candidates_that_proofs_leave() -> None:
     assert schedule.choose(node, schedule.scores(node, bonus, [0, 1, 3]), 12) == 1
 
 
-def test_a_drawn_root_plays_a_drawing_move() -> None:
+def test_drawn_root_plays_drawing_move() -> None:
     games = [TabularGame(seed, branching=(2, 4), depth=(1, 3)) for seed in range(400)]
     drawn = [game.start() for game in games if minimax_value(game.start()) == 0][:40]
     proven = 0
@@ -497,7 +497,7 @@ class Counted:
         return None, [0.0] * len(states)
 
 
-def test_nothing_happens_at_a_root_that_is_proven_or_without_simulations() -> None:
+def test_proven_root_and_zero_simulations_leave_tree_unchanged() -> None:
     network = Counted([])
     search = MCTS(network)
     tree = search.tree(TicTacToe())
@@ -527,6 +527,6 @@ def test_nothing_happens_at_a_root_that_is_proven_or_without_simulations() -> No
         ("in_flight", 0),
     ],
 )
-def test_impossible_settings_are_refused(name: str, value: Any) -> None:
+def test_invalid_parameters_raise(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=name):
         MCTS(Tabular(0, 5, 2), **{name: value})

@@ -87,7 +87,9 @@ OPTIONS = st.fixed_dictionaries(
 
 @settings(max_examples=40)
 @given(OPTIONS, st.integers(0, 60), st.integers(0, 1000), st.integers(0, 120))
-def test_invariants(options: dict[str, Any], plies: int, game: int, simulations: int) -> None:
+def test_hybrid_invariants_hold_in_random_positions(
+    options: dict[str, Any], plies: int, game: int, simulations: int
+) -> None:
     state = random_position(Chess, plies, game)
     fen = state.fen()
     result = MCTS(num_simulations=simulations, **options).run(state, trace=True)
@@ -130,7 +132,7 @@ def check_node(node: MctsNode, *, solve: bool) -> None:
 
 @pytest.mark.parametrize("solve", [True, False])
 @pytest.mark.parametrize("priority", PRIORITIES)
-def test_a_mate_at_the_root_is_played_at_once_and_the_shortest(priority: str | None, solve: bool) -> None:
+def test_shortest_mate_at_root_is_played_without_simulations(priority: str | None, solve: bool) -> None:
     for moves in (2, 3):
         for fen in forced_mates(moves)[:6]:
             for state in (Chess(fen), Chess(mirror(fen))):
@@ -147,7 +149,7 @@ def test_a_mate_at_the_root_is_played_at_once_and_the_shortest(priority: str | N
 
 
 @pytest.mark.parametrize("solve", [True, False])
-def test_mate_in_one_is_an_ordinary_end(solve: bool) -> None:
+def test_mate_in_one_leads_to_terminal_node(solve: bool) -> None:
     for fen in (MATE_IN_ONE, mirror(MATE_IN_ONE)):
         state = Chess(fen)
         result = MCTS(solve=solve).run(state)
@@ -158,7 +160,7 @@ def test_mate_in_one_is_an_ordinary_end(solve: bool) -> None:
         assert result.policy[result.action] == 1.0
 
 
-def test_a_lost_root_defends_as_long_as_it_can() -> None:
+def test_lost_root_plays_longest_defence() -> None:
     for fen in forced_mates(3)[:8]:
         for start in (Chess(fen), Chess(mirror(fen))):
             state = start.play(mate_search(start, 3).action or 0)
@@ -173,7 +175,7 @@ def test_a_lost_root_defends_as_long_as_it_can() -> None:
                 assert child.visits == 0
 
 
-def test_without_a_depth_nothing_is_looked_for() -> None:
+def test_zero_mate_depth_disables_mate_search() -> None:
     result = MCTS(mate_search_depth=0, num_simulations=60, solve=False).run(Chess(MATE_IN_ONE))
     assert (result.proven, result.simulations) == (None, 60)
     assert result.action == max(result.visits, key=lambda action: result.visits[action])
@@ -199,7 +201,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 @pytest.mark.parametrize("in_flight", [1, 4])
 @pytest.mark.parametrize("priority", PRIORITIES)
-def test_mates_are_looked_for_once_per_node(looks: Counter[str], priority: str | None, in_flight: int) -> None:
+def test_mate_search_runs_once_per_node(looks: Counter[str], priority: str | None, in_flight: int) -> None:
     network = Table()
     search = MCTS(policy_network=network, priority=priority, in_flight=in_flight)
     tree = search.tree(Chess(TACTICS))
@@ -212,7 +214,7 @@ def test_mates_are_looked_for_once_per_node(looks: Counter[str], priority: str |
     assert sum(looks.values()) == len(network.asked) + sum(node.mate is not None for node in nodes)
 
 
-def test_a_checkmated_child_never_gets_a_static_score() -> None:
+def test_checkmated_child_is_not_evaluated() -> None:
     """With and without mate search: its value is exact from its first visit on, whoever is mated."""
     for fen in (MATE_IN_ONE, mirror(MATE_IN_ONE)):
         for priority in PRIORITIES:
@@ -230,7 +232,7 @@ def test_a_checkmated_child_never_gets_a_static_score() -> None:
 
 
 @pytest.mark.parametrize("solve", [True, False])
-def test_a_mate_found_at_a_leaf_is_exact_and_never_expanded(solve: bool) -> None:
+def test_leaf_with_mate_is_exact_and_unexpanded(solve: bool) -> None:
     seen = 0
     for fen in [*forced_mates(2)[:12], *forced_mates(3)[:12]]:
         state = Chess(fen)
@@ -251,7 +253,7 @@ def test_a_mate_found_at_a_leaf_is_exact_and_never_expanded(solve: bool) -> None
     assert seen > 50
 
 
-def test_proofs_are_handed_up() -> None:
+def test_mate_proofs_propagate_to_root() -> None:
     """Deeper mates are proven by the tree, from mates in one at its leaves."""
     proven = [
         MCTS(mate_search_depth=1, root_depth=1, num_simulations=600, endings=False).run(Chess(fen))
@@ -267,7 +269,7 @@ def test_proofs_are_handed_up() -> None:
 # --- Categories -------------------------------------------------------------------------------------------------
 
 
-def test_categories_are_opened_in_their_order_and_the_higher_prior_first() -> None:
+def test_moves_are_expanded_by_category_then_prior() -> None:
     search = MCTS(policy_network=Table(), mate_search_depth=0)
     tree = search.tree(Chess(TACTICS), trace=True)
     moves = len(tree.root.state.legal_actions())
@@ -294,7 +296,7 @@ def test_strict_explores_every_move_before_any_second_visit() -> None:
             assert not node.unexplored
 
 
-def test_tactical_explores_what_promises_something_and_then_scores_all() -> None:
+def test_tactical_expands_tactical_moves_before_scoring_all() -> None:
     search = MCTS(mate_search_depth=0, priority="tactical")
     tree = search.tree(Chess(TACTICS), trace=True)
     kinds = categorize(tree.root.state)
@@ -311,7 +313,7 @@ def test_tactical_explores_what_promises_something_and_then_scores_all() -> None
 
 
 @pytest.mark.parametrize("priority", ["prior", None])
-def test_nothing_is_opened_unscored_where_priorities_are_only_priors(priority: str | None) -> None:
+def test_no_category_is_eager_with_prior_or_no_priority(priority: str | None) -> None:
     search = MCTS(mate_search_depth=0, priority=priority)
     tree = search.tree(Chess(TACTICS), trace=True)
     search.simulate(tree, 100)
@@ -319,7 +321,7 @@ def test_nothing_is_opened_unscored_where_priorities_are_only_priors(priority: s
     assert all(node.is_fully_explored() for node in nodes_of(tree.root))
 
 
-def test_weights_shape_the_priors_after_the_order_is_made() -> None:
+def test_category_weights_apply_after_ordering() -> None:
     weights = (9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.5)
     state = Chess(TACTICS)
     search = MCTS(policy_network=Table(), mate_search_depth=0, priority="prior", weights=weights)
@@ -337,7 +339,7 @@ def test_weights_shape_the_priors_after_the_order_is_made() -> None:
     assert list(root.priors) == order
 
 
-def test_without_priorities_moves_stand_as_the_game_lists_them() -> None:
+def test_moves_keep_game_order_without_priority() -> None:
     tree = (search := MCTS(mate_search_depth=0, priority=None)).tree(Chess())
     search.simulate(tree, 1)
     assert tree.root.priors is not None
@@ -349,7 +351,7 @@ def test_without_priorities_moves_stand_as_the_game_lists_them() -> None:
 # --- The specification's node -----------------------------------------------------------------------------------
 
 
-def test_the_node_by_hand() -> None:
+def test_node_methods_match_hand_computed_example() -> None:
     state = Chess(TACTICS)
     root = MctsNode.new_root(state)
     assert root.unexplored_moves_by_cat == {}
@@ -382,7 +384,7 @@ def test_the_node_by_hand() -> None:
     assert child.id != root.id
 
 
-def test_node_is_terminal_at_ends_and_claimable_draws_alone() -> None:
+def test_node_is_terminal_only_at_ends_and_claimable_draws() -> None:
     mating = Chess(MATE_IN_ONE)
     root = MctsNode.new_root(mating)
     assert not root.is_terminal()
@@ -398,7 +400,7 @@ def test_node_is_terminal_at_ends_and_claimable_draws_alone() -> None:
     assert fifty.add_child(fifty.state.parse_action("a2b2")).is_terminal()
 
 
-def test_the_door_of_the_specification() -> None:
+def test_mcts_search_matches_specification() -> None:
     with pytest.raises(ValueError, match="limit"):
         mcts_search(Chess())
     assert mcts_search(Chess("7k/5Q2/8/8/8/8/8/K7 b - - 0 1"), iterations=10) is None
@@ -410,7 +412,7 @@ def test_the_door_of_the_specification() -> None:
     assert mcts_search(Chess(), iterations=40) == MCTS(num_simulations=40).run(Chess()).action
 
 
-def test_what_a_policy_network_may_not_say() -> None:
+def test_invalid_policy_network_output_raises() -> None:
     class Says:
         def __init__(self, priors: dict[int, float], value: float) -> None:
             self.answer = priors, value
@@ -445,7 +447,7 @@ def test_what_a_policy_network_may_not_say() -> None:
         {"evaluator": Table(), "policy_network": Table()},
     ],
 )
-def test_bad_options_are_refused(options: dict[str, Any]) -> None:
+def test_invalid_options_raise(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         MCTS(**options)
 
@@ -467,7 +469,7 @@ def line(values: dict[str, tuple[float, int]], root_value: float) -> tuple[MctsN
     return root, HistoryTable()
 
 
-def test_a_killer_is_a_quiet_move_that_is_better_than_its_position() -> None:
+def test_killer_is_quiet_move_above_mean_of_position() -> None:
     root, learned = line({"h2h3": (0.5, 4), "a2a3": (0.4, 3), "a1b1": (-0.5, 9), "d2d3": (0.6, 4)}, 0.0)
     number = {move: root.state.parse_action(move) for move in ("h2h3", "a2a3", "a1b1", "d2d3")}
     child = {move: root.children[action] for move, action in number.items()}
@@ -486,7 +488,7 @@ def test_a_killer_is_a_quiet_move_that_is_better_than_its_position() -> None:
     assert learned.scores[1] == {}
 
 
-def test_the_mean_of_the_root_and_that_of_a_node_below() -> None:
+def test_history_compares_with_mean_of_root_and_inner_node() -> None:
     root, learned = line({"h2h3": (0.5, 3)}, -0.1)
     child = root.children[root.state.parse_action("h2h3")]
     assert root.mean_value == pytest.approx((-0.1 + 3 * 0.5) / 4)
@@ -506,7 +508,7 @@ def test_the_mean_of_the_root_and_that_of_a_node_below() -> None:
     assert learned.killers[0] == (child.action, None)
 
 
-def test_captures_teach_nothing() -> None:
+def test_captures_do_not_update_history_table() -> None:
     root = MctsNode.new_root(Chess(TACTICS))
     legal = root.state.legal_actions()
     root.nn_value = -0.9
@@ -521,7 +523,7 @@ def test_captures_teach_nothing() -> None:
     assert learned.killers[0][0] in learned.scores[0]
 
 
-def test_leaves_hear_of_killers_and_history_and_old_history_fades() -> None:
+def test_leaves_use_history_table_and_advance_halves_it() -> None:
     search = MCTS(mate_search_depth=0, priority="tactical")
     tree = search.tree(Chess(MIDDLEGAME))
     search.simulate(tree, 400)
@@ -537,7 +539,7 @@ def test_leaves_hear_of_killers_and_history_and_old_history_fades() -> None:
     assert tree.history.killers_at(tree.root) == killers.get(1, (None, None))
 
 
-def test_ends_teach_nothing() -> None:
+def test_terminal_leaves_do_not_update_history_table() -> None:
     search = MCTS(mate_search_depth=0, solve=False)
     tree = search.tree(Chess(MATE_IN_ONE))
     mate = tree.root.state.parse_action("h5f7")
@@ -555,7 +557,7 @@ def test_ends_teach_nothing() -> None:
 
 
 @pytest.mark.parametrize("priority", PRIORITIES)
-def test_a_tree_is_kept(priority: str | None) -> None:
+def test_advance_keeps_subtree(priority: str | None) -> None:
     search = MCTS(mate_search_depth=2, priority=priority)
     tree = search.tree(Chess(MIDDLEGAME))
     for _ in range(4):
@@ -574,7 +576,7 @@ def test_a_tree_is_kept(priority: str | None) -> None:
         search.advance(tree, 4671)
 
 
-def test_nothing_is_kept_of_a_mate() -> None:
+def test_advance_discards_subtree_of_proven_mate() -> None:
     """Neither of one found in the tree nor of one found at the root, whose move may have been searched before."""
     for fen in forced_mates(3)[:6]:
         search = MCTS(mate_search_depth=0, solve=False)
@@ -593,7 +595,7 @@ def test_nothing_is_kept_of_a_mate() -> None:
         assert (tree.root.proven, tree.root.distance) == (1, 3)
 
 
-def test_the_root_is_searched_for_mates_again_after_a_move() -> None:
+def test_mate_search_at_root_runs_again_after_advance() -> None:
     fen = next(fen for fen in forced_mates(2) if len(Chess(fen).legal_actions()) > 20)
     search = MCTS(mate_search_depth=2)
     tree = search.tree(Chess(fen))
@@ -610,7 +612,7 @@ def test_the_root_is_searched_for_mates_again_after_a_move() -> None:
 # --- Draws, colours ---------------------------------------------------------------------------------------------
 
 
-def test_a_repetition_in_the_tree_is_a_draw_and_at_the_root_it_is_searched() -> None:
+def test_repetition_is_draw_below_root_and_searched_at_root() -> None:
     state = after(Chess(), "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1")
     back = state.parse_action("f6g8")
     search = MCTS(mate_search_depth=0)
@@ -625,7 +627,7 @@ def test_a_repetition_in_the_tree_is_a_draw_and_at_the_root_it_is_searched() -> 
     assert search.result(tree).simulations == 10
 
 
-def test_fifty_moves_are_a_draw_below_the_root() -> None:
+def test_fifty_move_rule_is_draw_below_root() -> None:
     state = Chess("k7/8/8/8/8/8/8/6RK w - - 99 80")
     result = MCTS(mate_search_depth=0, num_simulations=40).run(state)
     assert (result.proven, result.value) == (0, 0.0)
@@ -634,7 +636,7 @@ def test_fifty_moves_are_a_draw_below_the_root() -> None:
 
 @pytest.mark.parametrize("priority", ["strict", "tactical", "prior"])
 @pytest.mark.parametrize("fen", [TACTICS, MIDDLEGAME, ENDGAME, *forced_mates(3)[:2]])
-def test_black_searches_as_white_does(fen: str, priority: str) -> None:
+def test_search_is_symmetric_in_colour(fen: str, priority: str) -> None:
     """Moves are numbered from the mover's side, and no two of the network's numbers are equal."""
     for depth in (0, 1, 3):
         trees = []
@@ -649,7 +651,7 @@ def test_black_searches_as_white_does(fen: str, priority: str) -> None:
             assert trees[0][0][2] == trees[1][0][2] is not None
 
 
-def test_pieces_are_the_whole() -> None:
+def test_split_simulations_equal_one_run() -> None:
     search = MCTS(seed=3)
     whole, pieces = search.tree(Chess(MIDDLEGAME)), search.tree(Chess(MIDDLEGAME))
     search.simulate(whole, 120)

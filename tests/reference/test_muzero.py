@@ -145,7 +145,7 @@ def legal_in(table: Tabular, number: int) -> list[int]:
 
 @settings(max_examples=150)
 @given(models(), options, st.integers(0, 10**6), st.integers(0, 60), st.booleans(), st.sampled_from([0.0, 1e-9, 1.0]))
-def test_invariants_in_any_model(
+def test_muzero_invariants_hold_in_random_models(
     world: tuple[Tabular, int], chosen: dict[str, Any], number: int, simulations: int, noise: bool, temperature: float
 ) -> None:
     table, players = world
@@ -162,7 +162,7 @@ def test_invariants_in_any_model(
 
 @settings(max_examples=40)
 @given(models(), options, st.integers(1, 60), st.integers(0, 59))
-def test_the_same_seed_gives_the_same_tree_in_pieces_too(
+def test_same_seed_gives_same_tree_in_split_simulations(
     world: tuple[Tabular, int], chosen: dict[str, Any], simulations: int, cut: int
 ) -> None:
     table, players = world
@@ -187,7 +187,7 @@ def test_the_same_seed_gives_the_same_tree_in_pieces_too(
         max_size=4,
     ),
 )
-def test_a_kept_tree_keeps_what_was_known(
+def test_advance_keeps_statistics_of_subtree(
     world: tuple[Tabular, int], chosen: dict[str, Any], moves: list[tuple[int, int, bool, bool | None]]
 ) -> None:
     table, players = world
@@ -213,7 +213,7 @@ def test_a_kept_tree_keeps_what_was_known(
         assert all(child.prior == child.clean_prior for child in tree.root.children.values())
 
 
-def test_what_is_seen_from_the_wrong_side_is_not_kept() -> None:
+def test_advance_discards_subtree_with_wrong_player_to_move() -> None:
     """The model thought that players alternate; in fact the same one moves again."""
     search = MCTS(Tabular(5, 20, 3), num_players=2)
     for turn, visits in ((None, 30), (1, 30), (0, 1)):
@@ -223,7 +223,7 @@ def test_what_is_seen_from_the_wrong_side_is_not_kept() -> None:
         assert (tree.root.visit_count, tree.root.to_play) == (visits, 1 if turn is None else turn)
 
 
-def test_a_tree_of_states_knows_what_comes_next() -> None:
+def test_tree_of_states_advances_by_game_rules() -> None:
     state = TicTacToe()
     search = MCTS(Perfect(state), discount=1.0)
     tree = search.tree(state)
@@ -241,7 +241,7 @@ def test_a_tree_of_states_knows_what_comes_next() -> None:
 # --- The specification's names and numbers ----------------------------------------------------------------------
 
 
-def test_names_and_defaults_are_the_specifications() -> None:
+def test_names_and_defaults_match_specification() -> None:
     config = MCTSConfig()
     assert (config.num_simulations, config.root_dirichlet_alpha, config.root_exploration_fraction) == (50, 0.3, 0.25)
     assert (config.pb_c_base, config.pb_c_init, config.discount, config.num_players) == (19652, 1.25, 0.997, 1)
@@ -255,7 +255,7 @@ def test_names_and_defaults_are_the_specifications() -> None:
     assert (root.prior, root.hidden_state, root.to_play) == (0, "hidden", 0)
 
 
-def test_run_from_a_root_made_by_the_caller_or_not() -> None:
+def test_run_accepts_new_and_expanded_roots() -> None:
     """As the specification's `select_action` prepares it, and with nothing prepared at all."""
     table = Tabular(3, states=20, actions=5, reward_scale=1.0)
     legal = [4, 0, 2]
@@ -276,7 +276,7 @@ def test_run_from_a_root_made_by_the_caller_or_not() -> None:
     assert len(shares) > 1, "the calls of an object are numbered"
 
 
-def test_a_config_of_ones_own_will_do() -> None:
+def test_config_may_be_any_object_with_the_fields() -> None:
     """The specification's class has six fields and no players."""
     own = SimpleNamespace(num_simulations=7, discount=0.5)
     search = MCTS(Tabular(1, states=5, actions=2), own, pb_c_init=2.0)  # type: ignore[arg-type]
@@ -285,7 +285,7 @@ def test_a_config_of_ones_own_will_do() -> None:
 
 
 @pytest.mark.parametrize("players", [1, 2])
-def test_both_forms_of_a_model_are_the_same_search(players: int) -> None:
+def test_batched_and_specification_models_give_same_tree(players: int) -> None:
     table = Tabular(8, states=30, actions=4, reward_scale=1.0)
     results = []
     for form in (table, SpecificationForm(table)):
@@ -299,7 +299,7 @@ def test_both_forms_of_a_model_are_the_same_search(players: int) -> None:
 # --- Selection --------------------------------------------------------------------------------------------------
 
 
-def test_scores_by_hand() -> None:
+def test_puct_scores_match_hand_computed_values() -> None:
     """Two actions with priors 3/4 and 1/4, tried three times and once, worth 1 and 4; one never tried, with prior 0."""
     tree = MCTS(Fixed(np.log([0.75, 0.25]))).tree(observation=[0])
     root = tree.root
@@ -324,7 +324,7 @@ def test_scores_by_hand() -> None:
     assert scores("tree") == scores(None), "nothing to scale by yet"
 
 
-def test_a_leaf_in_flight_counts_as_a_visit_and_not_as_a_loss() -> None:
+def test_leaf_in_flight_counts_as_visit_without_loss() -> None:
     search = MCTS(Fixed([0.0, 0.0]), normalize=None)
     tree = search.tree(observation=[0])
     search.simulate(tree, 1)
@@ -339,7 +339,7 @@ def test_a_leaf_in_flight_counts_as_a_visit_and_not_as_a_loss() -> None:
     assert after[child.action] < before[child.action]
 
 
-def test_ties_are_drawn() -> None:
+def test_ties_are_broken_at_random() -> None:
     tried = []
     for seed in range(200):
         search = MCTS(Fixed([0.0] * 4, [0.0] * 4, [0.0] * 4), seed=seed)
@@ -360,7 +360,7 @@ def visits_after(network: Any, simulations: int = 100, **chosen: Any) -> dict[in
 
 
 @pytest.mark.parametrize(("players", "sign"), [(1, 1.0), (2, -1.0)])
-def test_the_sign_follows_whose_turn_it_is(players: int, sign: float) -> None:
+def test_sign_depends_on_player_to_move(players: int, sign: float) -> None:
     """A position that is good for who moves there is good for one player, and bad for who hands it to the other."""
     network = Fixed([0.0, 0.0], values=(0.75, -0.5))
     search = MCTS(network, num_players=players, discount=0.5)
@@ -377,14 +377,14 @@ def test_the_sign_follows_whose_turn_it_is(players: int, sign: float) -> None:
         assert child.returns == pytest.approx(sign * 0.5 * value + 0.25 * grandchild.raw_value)
 
 
-def test_the_reward_of_an_action_speaks_for_choosing_it() -> None:
+def test_reward_counts_in_selection() -> None:
     """In the specification it went into the parent's sum only."""
     visits = visits_after(Fixed([0.0, 0.0], rewards=(0.0, 1.0)), discount=0.5)
     assert visits[1] > 2 * visits[0]
 
 
 @pytest.mark.parametrize("normalize", ["node", "tree"])
-def test_rewards_of_any_size_leave_the_priors_their_weight(normalize: str) -> None:
+def test_normalisation_keeps_priors_relevant_for_large_rewards(normalize: str) -> None:
     """The same search in cents and in millions: on a scale of their own they are the same tree."""
     cents, millions = (
         visits_after(Tabular(4, 20, 4, reward_scale=size, value_scale=size), normalize=normalize)
@@ -394,13 +394,13 @@ def test_rewards_of_any_size_leave_the_priors_their_weight(normalize: str) -> No
     assert sum(n > 0 for n in millions.values()) > 1
 
 
-def test_values_that_are_all_the_same_are_no_nan() -> None:
+def test_normalisation_of_equal_values_is_finite() -> None:
     for normalize in ("node", "tree", None):
         visits = visits_after(Fixed([0.0, 0.0]), normalize=normalize)
         assert visits == {0: 50, 1: 50}
 
 
-def test_the_first_choice_follows_the_priors() -> None:
+def test_first_selection_follows_priors() -> None:
     """With N = 0 at the root all scores would be 0, and the first action in the dictionary would win."""
     for best in range(3):
         logits = [0.0] * 3
@@ -408,7 +408,7 @@ def test_the_first_choice_follows_the_priors() -> None:
         assert visits_after(Fixed(logits, [0.0] * 3, [0.0] * 3), 1)[best] == 1
 
 
-def test_only_the_root_is_masked() -> None:
+def test_only_root_is_masked() -> None:
     search = MCTS(Tabular(2, 30, 6))
     tree = search.tree(observation=[0], legal_actions=[5, 2])
     search.simulate(tree, 60)
@@ -418,7 +418,7 @@ def test_only_the_root_is_masked() -> None:
     assert {child for node in below for child, each in node.children.items() if each.visit_count} > {2, 5}
 
 
-def test_noise_is_on_request_and_on_legal_actions() -> None:
+def test_root_noise_is_optional_and_on_legal_actions() -> None:
     table = Tabular(2, 30, 6)
     search = MCTS(table, seed=3)
     tree = search.tree(observation=[0], legal_actions=[5, 2, 3])
@@ -432,7 +432,7 @@ def test_noise_is_on_request_and_on_legal_actions() -> None:
     assert all(child.prior == child.clean_prior for child in quiet.children.values())
 
 
-def test_mask_policy() -> None:
+def test_mask_policy_sets_illegal_logits_to_minus_infinity() -> None:
     masked = mask_policy(np.array([1.0, 2.0, 3.0], dtype=np.float16), [2, 0])
     assert masked.dtype == np.float16
     assert masked.tolist() == [1.0, -math.inf, 3.0]
@@ -443,7 +443,7 @@ def test_mask_policy() -> None:
 
 
 @pytest.mark.parametrize("temperature", [0, 1e-300, 1e-9, 0.5, 1.0, 1e9])
-def test_select_action_at_any_temperature(temperature: float) -> None:
+def test_select_action_is_finite_at_any_temperature(temperature: float) -> None:
     network = Fixed([1.0, 0.0, 0.0], rewards=(0.2, 0.0, 0.1), values=(0.0, 0.0, 0.0))
     actions = {select_action(network, MCTSConfig(), [0], [1, 0, 2], temperature, seed=seed) for seed in range(30)}
     assert actions == ({0} if temperature < 1e-8 else actions)
@@ -453,7 +453,7 @@ def test_select_action_at_any_temperature(temperature: float) -> None:
     assert again[0] == again[1]
 
 
-def test_select_action_on_chess() -> None:
+def test_select_action_plays_legal_chess_moves() -> None:
     state = Chess()
 
     class Small:
@@ -483,7 +483,7 @@ def test_select_action_on_chess() -> None:
 
 @pytest.mark.parametrize("levels", [1001, 3])
 @pytest.mark.parametrize(("start", "plies"), [(TicTacToe, 0), (TicTacToe, 3), (ConnectFour, 0), (ConnectFour, 12)])
-def test_a_perfect_model_is_the_game_itself(start: Any, plies: int, levels: int) -> None:
+def test_perfect_model_gives_same_tree_as_game(start: Any, plies: int, levels: int) -> None:
     """With all parts set alike, MuZero in its model and AlphaZero in the game choose the same, tie for tie."""
     for seed in range(3):
         state, guess = random_position(start, plies, seed), Guess(seed, levels)
@@ -539,7 +539,7 @@ class Decisions:
 
 @pytest.mark.parametrize("normalize", ["node", "tree", None])
 @pytest.mark.parametrize("seed", range(4))
-def test_values_of_one_player_approach_the_exact_ones(seed: int, normalize: str | None) -> None:
+def test_single_player_values_converge_to_exact_values(seed: int, normalize: str | None) -> None:
     problem = Decisions(seed)
     search = MCTS(problem, normalize=normalize, seed=seed)
     tree = search.tree(observation=[0])
@@ -556,7 +556,7 @@ def test_values_of_one_player_approach_the_exact_ones(seed: int, normalize: str 
 # --- Very many actions ------------------------------------------------------------------------------------------
 
 
-def test_kept_priors() -> None:
+def test_top_k_priors_keep_highest_and_total_of_rest() -> None:
     assert top_k_priors([0.0, -math.inf, 0.0], 1) == ({0: 0.5, 2: 0.5}, 0.0)
     logits = [math.log(1.0 + action % 100) for action in range(300)]
     kept, tail = top_k_priors(logits, 5)
@@ -567,7 +567,7 @@ def test_kept_priors() -> None:
 
 
 @pytest.mark.parametrize("normalize", ["node", "tree"])
-def test_dropping_what_cannot_be_needed_changes_nothing(normalize: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_top_k_expansion_does_not_change_results(normalize: str, monkeypatch: pytest.MonkeyPatch) -> None:
     traces = []
     for wide in (256, 10**9):
         monkeypatch.setattr(model, "TOP_K_THRESHOLD", wide)
@@ -605,7 +605,7 @@ def test_dropping_what_cannot_be_needed_changes_nothing(normalize: str, monkeypa
         ("in_flight", 0),
     ],
 )
-def test_impossible_settings_are_refused(name: str, value: Any) -> None:
+def test_invalid_parameters_raise(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=name):
         MCTS(Tabular(0, 5, 2), **{name: value})
 
@@ -627,7 +627,7 @@ def test_impossible_settings_are_refused(name: str, value: Any) -> None:
         (([0], [0.0], 1.0, [0.0]), "policy_logits"),
     ],
 )
-def test_a_broken_model_is_refused(answer: Any, words: str) -> None:
+def test_invalid_model_output_raises(answer: Any, words: str) -> None:
     network = SimpleNamespace(
         initial_inference=lambda observations: ([0], [[0.0, 0.0]], [0.0]),
         recurrent_inference=lambda hidden_states, actions: answer,
@@ -647,12 +647,12 @@ def test_a_broken_model_is_refused(answer: Any, words: str) -> None:
         ({"to_play": 1}, "to_play"),
     ],
 )
-def test_an_impossible_root_is_refused(told: dict[str, Any], words: str) -> None:
+def test_invalid_root_raises(told: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         MCTS(Fixed([0.0, 0.0])).tree(observation=[0], **told)
 
 
-def test_mask_policy_takes_a_mask_of_booleans() -> None:
+def test_mask_policy_accepts_boolean_mask() -> None:
     logits = np.array([1.0, 2.0, 3.0])
     assert mask_policy(logits, [True, False, True]).tolist() == [1.0, -math.inf, 3.0]
     assert mask_policy(logits, np.array([False, True, False])).tolist() == [-math.inf, 2.0, -math.inf]
@@ -662,7 +662,7 @@ def test_mask_policy_takes_a_mask_of_booleans() -> None:
         mask_policy(logits, [1.9])
 
 
-def test_select_action_without_a_seed_draws_anew() -> None:
+def test_select_action_without_seed_is_random() -> None:
     def select(seed: int | None) -> int:
         return select_action(Bandits(), MCTSConfig(4, num_players=1), np.zeros(1), range(8), 1.0, seed=seed)
 

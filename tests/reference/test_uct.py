@@ -111,7 +111,7 @@ games = st.builds(
 
 @settings(max_examples=300, deadline=None)
 @given(games, options)
-def test_invariants_on_any_game_with_any_options(game: TabularGame, chosen: dict[str, Any]) -> None:
+def test_uct_invariants_hold_on_random_games(game: TabularGame, chosen: dict[str, Any]) -> None:
     result = MCTS(**chosen).run(game.start())
     check_tree(result)
     if result.proven is None:
@@ -124,7 +124,7 @@ def test_invariants_on_any_game_with_any_options(game: TabularGame, chosen: dict
 
 @settings(max_examples=100, deadline=None)
 @given(games, options)
-def test_the_same_seed_gives_the_same_tree(game: TabularGame, chosen: dict[str, Any]) -> None:
+def test_same_seed_gives_same_tree(game: TabularGame, chosen: dict[str, Any]) -> None:
     first = MCTS(**chosen).run(game.start(), 3, 4, trace=True)
     second = MCTS(**chosen).run(copy.copy(game).start(), 3, 4, trace=True)
     assert first.trace is not None
@@ -135,7 +135,7 @@ def test_the_same_seed_gives_the_same_tree(game: TabularGame, chosen: dict[str, 
 
 @settings(max_examples=60, deadline=None)
 @given(games, options, st.integers(0, 60))
-def test_one_leaf_at_a_time_a_search_may_be_split(game: TabularGame, chosen: dict[str, Any], part: int) -> None:
+def test_split_simulations_equal_one_run(game: TabularGame, chosen: dict[str, Any], part: int) -> None:
     search = MCTS(**{**chosen, "in_flight": 1})
     whole = search.run(game.start())
     tree = search.tree(game.start())
@@ -146,7 +146,7 @@ def test_one_leaf_at_a_time_a_search_may_be_split(game: TabularGame, chosen: dic
     assert (whole.action, whole.visits, whole.values) == (parts.action, parts.visits, parts.values)
 
 
-def test_calls_rows_and_seeds_draw_different_numbers() -> None:
+def test_calls_rows_and_seeds_have_distinct_random_numbers() -> None:
     state = TabularGame(5, branching=(4, 4), depth=(8, 8)).start()
     search = MCTS(60, seed=1)
     rows = [(0, 0), (1, 0), (0, 1)]
@@ -154,7 +154,7 @@ def test_calls_rows_and_seeds_draw_different_numbers() -> None:
     assert len({tuple(v.values()) for v in visits}) == 4
 
 
-def test_search_numbers_its_calls() -> None:
+def test_search_increments_call_number() -> None:
     state = TabularGame(5, branching=(4, 4), depth=(8, 8)).start()
     search, again = MCTS(20, seed=1), MCTS(20, seed=1)
     answers = [search.search(state) for _ in range(10)]
@@ -162,7 +162,7 @@ def test_search_numbers_its_calls() -> None:
     assert len(set(answers)) > 1
 
 
-def test_another_process_gives_the_same_tree() -> None:
+def test_tree_is_identical_in_another_process() -> None:
     code = (
         "from pondertree.reference.uct import MCTS; from pondertree.testing.tabular import TabularGame; "
         "print(sorted(MCTS(200, seed=9, in_flight=3).run(TabularGame(77, depth=(3, 8)).start()).values.items()))"
@@ -221,7 +221,7 @@ def replay(game: TabularGame, rows: list[TraceRow], c_param: float) -> dict[tupl
 
 @settings(max_examples=100, deadline=None)
 @given(games, st.sampled_from([0.0, 0.7, 1.4]), st.sampled_from([None, 2]))
-def test_the_trace_replays_to_the_same_tree_bit_for_bit(game: TabularGame, c: float, max_depth: int | None) -> None:
+def test_trace_replays_to_identical_tree(game: TabularGame, c: float, max_depth: int | None) -> None:
     result = MCTS(150, c, max_depth, seed=game.seed, solve=False).run(game.start(), trace=True)
     assert result.trace is not None
     assert len(result.trace) == 150
@@ -233,7 +233,7 @@ def test_the_trace_replays_to_the_same_tree_bit_for_bit(game: TabularGame, c: fl
     assert replayed == tree
 
 
-def test_first_difference_names_the_place() -> None:
+def test_first_difference_names_simulation_and_depth() -> None:
     state = TabularGame(11, branching=(2, 3), depth=(5, 9)).start()
     rows = MCTS(40, solve=False).run(state, trace=True).trace
     assert rows is not None
@@ -271,7 +271,7 @@ def test_first_difference_names_the_place() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(seeds, orders, st.sampled_from([1, 4]), st.integers(0, 3))
-def test_a_small_game_is_decided_as_minimax_says(seed: int, order: Any, in_flight: int, forced_depth: int) -> None:
+def test_solved_game_matches_minimax(seed: int, order: Any, in_flight: int, forced_depth: int) -> None:
     state = TabularGame(seed, turn_order=order, depth=(1, 5), branching=(1, 3)).start()
     value = minimax_value(state)
     search = MCTS(20_000, 2.0, forced_depth=forced_depth, seed=seed, in_flight=in_flight)
@@ -314,12 +314,12 @@ def play_out_the_answer(state: TabularState, result: Result) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(seeds, orders)
-def test_shortest_known_win_and_longest_known_defence(seed: int, order: Any) -> None:
+def test_proven_root_plays_shortest_win_or_longest_defence(seed: int, order: Any) -> None:
     state = TabularGame(seed, turn_order=order, depth=(1, 6), branching=(1, 4)).start()
     play_out_the_answer(state, MCTS(5000, seed=seed).run(state))
 
 
-def test_the_shortest_of_several_wins() -> None:
+def test_shortest_of_several_wins_is_played() -> None:
     # Searching stops at the first proof, so two wins at once arise only by hand: one of 3 plies, one of 1.
     search = MCTS()
     tree = search.tree(Tree2("n0", {"slow": long_way(1, 2, WIN), "quick": WIN, "slower": long_way(1, 4, WIN)}))
@@ -339,7 +339,7 @@ def test_the_shortest_of_several_wins() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(seeds, orders, st.integers(1, 40))
-def test_an_undecided_search_never_answers_a_proven_loss(seed: int, order: Any, simulations: int) -> None:
+def test_unproven_root_never_plays_proven_loss(seed: int, order: Any, simulations: int) -> None:
     state = TabularGame(seed, turn_order=order, depth=(1, 8), branching=(2, 4), end_chance=0.4).start()
     result = MCTS(simulations, seed=seed).run(state)
     if result.proven is not None:
@@ -353,7 +353,7 @@ def test_an_undecided_search_never_answers_a_proven_loss(seed: int, order: Any, 
     assert result.visits[result.action] == max(result.visits[a] for a in open_moves)
 
 
-def test_results_other_than_win_draw_loss_prove_nothing() -> None:
+def test_fractional_results_are_not_proven() -> None:
     start = Tree2("a0", {"x": End(0.5), "y": End(-1.0)})
     result = MCTS(50).run(start)
     assert result.proven is None
@@ -422,7 +422,7 @@ def long_way(player: int, plies: int, end: Any) -> Any:
 @pytest.mark.parametrize("in_flight", [1, 4])
 @pytest.mark.parametrize("solve_it", [False, True])
 @pytest.mark.parametrize("player", [0, 1])
-def test_a_win_at_once_and_a_must_block(player: int, solve_it: bool, in_flight: int) -> None:
+def test_immediate_win_and_block_are_found(player: int, solve_it: bool, in_flight: int) -> None:
     ours, theirs = (WIN, LOSS) if player == 0 else (LOSS, WIN)
     other = 1 - player
     search = MCTS(400, solve=solve_it, in_flight=in_flight)
@@ -446,7 +446,7 @@ def test_a_win_at_once_and_a_must_block(player: int, solve_it: bool, in_flight: 
     assert result.q[0] > result.q[1]
 
 
-def test_signs_follow_whose_turn_it_is() -> None:
+def test_sign_depends_on_player_to_move() -> None:
     # Player 0 moves three times in a row, then player 1: depth says nothing about whose value it is.
     last = Tree2("n1", {"a": WIN, "b": LOSS})
     start = Tree2("n0", {"a": Tree2("n0", {"a": Tree2("n0", {"a": last, "b": DRAW})}), "b": LOSS})
@@ -502,7 +502,7 @@ def is_clear_cut(state: TabularState, gap: float) -> bool:
 @pytest.mark.parametrize("players", [1, 2, 3])
 @pytest.mark.parametrize("rewards", [False, True])
 @pytest.mark.parametrize("order", ORDERS)
-def test_any_number_of_players_converges_to_best_play(players: int, rewards: bool, order: Any) -> None:
+def test_visits_converge_to_best_play_with_any_number_of_players(players: int, rewards: bool, order: Any) -> None:
     starts = (
         TabularGame(seed, players, (2, 2), (3, 3), order, rewards, zero_sum=False).start() for seed in range(10_000)
     )
@@ -514,7 +514,7 @@ def test_any_number_of_players_converges_to_best_play(players: int, rewards: boo
         assert result.q[result.action] == pytest.approx(worth(state, result.action), abs=0.2)
 
 
-def test_a_reward_belongs_to_the_move_that_earns_it() -> None:
+def test_reward_counts_for_move_that_earns_it() -> None:
     game = TabularGame(4, players=2, rewards=True, depth=(1, 1), branching=(4, 4))
     state = game.start()
     result = MCTS(200).run(state)
@@ -525,7 +525,7 @@ def test_a_reward_belongs_to_the_move_that_earns_it() -> None:
     assert result.q[result.action] == pytest.approx(best_play(state)[state.to_play])
 
 
-def test_deep_games_need_no_deep_recursion() -> None:
+def test_deep_game_does_not_exceed_recursion_limit() -> None:
     chain = TabularGame(1, depth=(1050, 1050), branching=(1, 1)).start()
     result = MCTS(1100, max_depth=1).run(chain)
     assert result.proven is not None
@@ -572,7 +572,7 @@ def _state_at(state: Any, path: list[int]) -> Any:
     return state
 
 
-def test_in_flight_counts_as_visits_and_losses_and_is_taken_back() -> None:
+def test_virtual_loss_is_applied_and_reverted() -> None:
     state = TabularGame(6, depth=(9, 9), branching=(3, 3)).start()
     search = MCTS(in_flight=8, solve=False)
     tree = search.tree(state)
@@ -594,7 +594,7 @@ def test_in_flight_counts_as_visits_and_losses_and_is_taken_back() -> None:
     assert [(node.visit_count, node.total_value) for node in old] == settled
 
 
-def test_with_rewards_a_leaf_in_flight_is_no_loss() -> None:
+def test_leaf_in_flight_is_no_loss_with_rewards() -> None:
     state = TabularGame(6, depth=(9, 9), branching=(3, 3), rewards=True).start()
     search = MCTS(in_flight=8)
     tree = search.tree(state)
@@ -608,7 +608,7 @@ def test_with_rewards_a_leaf_in_flight_is_no_loss() -> None:
     assert child.score(parent_visits, 1.0) == expected
 
 
-def test_a_single_line_has_one_leaf_in_flight_at_a_time() -> None:
+def test_single_line_of_play_has_batches_of_one() -> None:
     # Every descent after the first meets the leaf in flight, so each batch holds one.
     evaluator = Counting()
     chain = TabularGame(0, depth=(30, 30), branching=(1, 1)).start()
@@ -620,7 +620,7 @@ def test_a_single_line_has_one_leaf_in_flight_at_a_time() -> None:
 # --- Playouts, evaluators, policies -------------------------------------------------------------------------------
 
 
-def test_a_playout_draws_as_written() -> None:
+def test_playout_matches_documented_random_draws() -> None:
     state = TabularGame(21, depth=(6, 9), branching=(2, 4)).start()
     random = Random(5, PLAYOUT)
     expected: TabularState = state
@@ -638,7 +638,7 @@ def test_a_playout_draws_as_written() -> None:
     assert random_playout(expected, Random(5, PLAYOUT), 0)[0] == expected.returns()
 
 
-def test_a_playout_with_rewards_adds_them_up() -> None:
+def test_playout_sums_rewards() -> None:
     state = TabularGame(22, players=3, depth=(4, 4), rewards=True).start()
     values, final = random_playout(state, Random(1, PLAYOUT))
     assert values == final.returns()
@@ -649,7 +649,7 @@ def test_a_playout_with_rewards_adds_them_up() -> None:
     assert valued == pytest.approx([c + v for c, v in zip(cut, [1.0, 2.0, 3.0], strict=True)])
 
 
-def test_the_evaluator_values_the_leaf_or_the_cut() -> None:
+def test_evaluator_evaluates_leaf_or_cut_position() -> None:
     state = TabularGame(23, depth=(9, 9), branching=(2, 2)).start()
     asked: list[Any] = []
 
@@ -671,7 +671,7 @@ def test_the_evaluator_values_the_leaf_or_the_cut() -> None:
     assert values[0] in ([1.0, -1.0], [0.0, 0.0], [-1.0, 1.0])
 
 
-def test_values_of_evaluators_are_for_the_player_to_move() -> None:
+def test_evaluator_values_are_for_player_to_move() -> None:
     one, three = TabularGame(1, players=1).start(), TabularGame(1, players=3).start()
     first = TabularGame(1).start()
     second = first.play(first.legal_actions()[0])
@@ -692,7 +692,7 @@ def test_values_of_evaluators_are_for_the_player_to_move() -> None:
         evaluate(Short(), [first])
 
 
-def test_arrays_are_fine_as_answers() -> None:
+def test_evaluator_and_policy_may_return_arrays() -> None:
     np = pytest.importorskip("numpy")
 
     class Network:
@@ -706,7 +706,7 @@ def test_arrays_are_fine_as_answers() -> None:
     check_tree(MCTS(50, playout_policy=lambda s: np.ones(len(s.legal_actions()))).run(state))
 
 
-def test_an_exact_evaluator_is_followed() -> None:
+def test_exact_evaluator_determines_move() -> None:
     for seed in range(10):
         state = TabularGame(seed, depth=(4, 4), branching=(2, 3), turn_order="random").start()
         result = MCTS(500, 0.7, evaluator=minimax_value, solve=False).run(state)
@@ -719,7 +719,7 @@ def constant(answer: Any) -> Any:
     return lambda state: answer
 
 
-def test_a_policy_chooses_or_weighs() -> None:
+def test_playout_policy_returns_action_or_weights() -> None:
     state = TabularGame(24, depth=(6, 6), branching=(4, 4)).start()
 
     def first(s: Any) -> int:
@@ -746,7 +746,7 @@ def test_a_policy_chooses_or_weighs() -> None:
         random_playout(state, Random(0, PLAYOUT), policy=lambda s: 99)
 
 
-def test_a_games_own_playout_is_asked_for_the_player_who_chose() -> None:
+def test_own_playout_is_called_for_chooser() -> None:
     asked: list[tuple[int, int | None]] = []
 
     class Own(Tree2):
@@ -773,7 +773,7 @@ def test_a_games_own_playout_is_asked_for_the_player_who_chose() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(seeds, orders)
-def test_forced_moves_are_sound(seed: int, order: Any) -> None:
+def test_forced_moves_preserve_minimax_value(seed: int, order: Any) -> None:
     state = TabularGame(seed, turn_order=order, depth=(1, 4), branching=(1, 4), end_chance=0.5).start()
     legal = state.legal_actions()
     kept = forced_actions(state, legal)
@@ -789,7 +789,7 @@ def test_forced_moves_are_sound(seed: int, order: Any) -> None:
         assert all(worth[a] == 1 and after[a].is_terminal for a in kept) or all(worth[a] == -1 for a in dropped)
 
 
-def test_forced_moves_by_hand() -> None:
+def test_forced_moves_match_hand_computed_positions() -> None:
     quiet = long_way(1, 4, DRAW)
     threat = Tree2("n1", {"a": quiet, "b": LOSS})
     ours_again = Tree2("n0", {"a": LOSS, "b": quiet})
@@ -819,7 +819,7 @@ def brute_verdict(state: Any, depth: int, player: int) -> int:
 
 @settings(max_examples=100, deadline=None)
 @given(seeds, orders, st.integers(1, 6))
-def test_minimax_is_exact_within_its_depth(seed: int, order: Any, depth: int) -> None:
+def test_minimax_is_exact_within_depth(seed: int, order: Any, depth: int) -> None:
     state = TabularGame(seed, turn_order=order, depth=(1, 5), branching=(1, 3)).start()
     for action, (verdict, plies) in minimax(state, depth).items():
         child = state.play(action)
@@ -837,7 +837,7 @@ def test_minimax_is_exact_within_its_depth(seed: int, order: Any, depth: int) ->
 
 @settings(max_examples=100, deadline=None)
 @given(seeds, orders, st.integers(1, 4), st.booleans())
-def test_the_guard_overrides_only_with_a_proof(seed: int, order: Any, depth: int, solve_it: bool) -> None:
+def test_minimax_guard_overrides_only_with_proof(seed: int, order: Any, depth: int, solve_it: bool) -> None:
     state = TabularGame(seed, turn_order=order, depth=(1, 7), branching=(2, 4), end_chance=0.3).start()
     plain = MCTS(6, seed=seed, solve=solve_it).run(state)
     guarded = MCTS(6, seed=seed, solve=solve_it, minimax_depth=depth).run(state)
@@ -863,7 +863,7 @@ def test_the_guard_overrides_only_with_a_proof(seed: int, order: Any, depth: int
 # --- Answers and edges --------------------------------------------------------------------------------------------
 
 
-def test_without_simulations_any_move_and_an_even_policy() -> None:
+def test_zero_simulations_give_uniform_policy() -> None:
     state = TabularGame(9, branching=(4, 4), depth=(5, 5)).start()
     legal = state.legal_actions()
     answers = set()
@@ -878,7 +878,7 @@ def test_without_simulations_any_move_and_an_even_policy() -> None:
     assert answers == set(legal)
 
 
-def test_a_game_that_lies_about_its_sum_is_refused() -> None:
+def test_wrong_zero_sum_declaration_raises() -> None:
     class Generous(End):
         def returns(self) -> list[float]:
             return [1.0, 1.0]
@@ -887,7 +887,7 @@ def test_a_game_that_lies_about_its_sum_is_refused() -> None:
         MCTS(5).run(Tree2("n0", {"a": Generous(1.0)}))
 
 
-def test_senseless_arguments_are_refused() -> None:
+def test_invalid_arguments_raise() -> None:
     for name, wrong in (
         ("num_simulations", -1),
         ("c_param", math.nan),
@@ -904,7 +904,7 @@ def test_senseless_arguments_are_refused() -> None:
         MCTS(5).run(Tree2("n0", {}))
 
 
-def test_the_search_of_a_fixed_game_is_pinned() -> None:
+def test_search_of_fixed_game_is_pinned() -> None:
     # A change here is a change of what the engine must do.
     result = MCTS(100, seed=7).run(TabularGame(42, depth=(5, 9), branching=(2, 4)).start(), call=1, row=2)
     pinned = (result.action, list(result.visits.items()), list(result.values.items()), result.proven)

@@ -11,7 +11,7 @@ from pondertree.games import TicTacToe
 from pondertree.reference.uct import MCTS, MCTSNode
 
 
-def test_best_child_scores_by_ucb1_without_a_generator() -> None:
+def test_best_child_uses_ucb1_with_default_generator() -> None:
     """The drawing of the specification: a1 has won 3 of 5, a2 2 of 5; then the other with an exploration bonus."""
     root = MCTSNode(TicTacToe(), visit_count=10)
     for visits, value in ((5, 3.0), (5, 2.0)):
@@ -28,7 +28,7 @@ def test_best_child_scores_by_ucb1_without_a_generator() -> None:
     assert root.best_child(0.0) is first
 
 
-def test_expand_opens_every_move_once_in_a_random_repeatable_order() -> None:
+def test_expand_visits_each_move_once_in_reproducible_random_order() -> None:
     orders = []
     for _ in range(2):
         root = MCTSNode(TicTacToe(), forced_depth_left=2)
@@ -68,7 +68,7 @@ def test_best_child_prefers_unvisited_children_and_needs_one() -> None:
     [([0, 3, 1, 4], 2), ([0, 3, 1], 2), ([8, 0, 3, 1, 7], 2)],
     ids=["X wins", "O must block", "O wins"],
 )
-def test_search_assembled_by_hand_finds_wins_and_blocks(moves: list[int], best: int) -> None:
+def test_manual_search_loop_finds_wins_and_blocks(moves: list[int], best: int) -> None:
     """The steps of the specification in its own names; the value is for the player who chose the move to the leaf."""
     from pondertree import playout
 
@@ -83,7 +83,7 @@ def test_search_assembled_by_hand_finds_wins_and_blocks(moves: list[int], best: 
     assert root.visit_count == 600 == sum(child.visit_count for child in root.children.values())
 
 
-def test_backpropagation_of_one_number_is_the_documents_loop() -> None:
+def test_backpropagation_of_scalar_matches_specification() -> None:
     root = MCTSNode(TicTacToe())
     path = [root]
     for _ in range(3):

@@ -17,7 +17,7 @@ CHOSEN = np.array([4, 0, 1, 2])
 
 
 class Net(torch.nn.Module):  # type: ignore[misc]
-    """A small model with something that behaves differently in training."""
+    """A small model with dropout."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ def net(kind: type = Net) -> Any:
 
 
 def play(model: Any, observations: Any = OBSERVATIONS) -> list[np.ndarray]:
-    """Two steps with a pool, and what was seen."""
+    """The outputs of two steps with a pool."""
     asked, pool = Inference(model), HiddenPool(2)
     root = asked.initial(observations)
     pool.scatter(np.arange(4), root.hidden)

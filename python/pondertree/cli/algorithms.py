@@ -124,10 +124,10 @@ def configure(
 
 
 def _load(player: str, position: Position) -> Any:
-    from pondertree.networks.loading import check_own_game, load_for_one_tree
+    from pondertree.networks.loading import check_player_game, load_for_one_tree
 
     network = load_for_one_tree(player)
-    check_own_game(network, position.info)
+    check_player_game(network, position.info)
     return network
 
 

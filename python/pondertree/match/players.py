@@ -118,10 +118,10 @@ class SearchEntrant(Entrant):
 
     def check(self, info: GameInfo) -> None:
         """Raises an InvalidArgumentError for a game that its network was not trained on."""
-        from pondertree.networks.loading import check_own_game
+        from pondertree.networks.loading import check_player_game
 
         for part in vars(self.search).values():
-            check_own_game(part, info)
+            check_player_game(part, info)
 
     def start(self) -> Player:
         return _SearchPlayer(self.search, self.reuse, self.temperature)

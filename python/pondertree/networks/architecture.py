@@ -1,4 +1,4 @@
-"""The architecture of a policy-value network in plain data, which PyTorch and NumPy build the same network from."""
+"""Architectures of policy-value networks as plain data, from which PyTorch and NumPy build the same network."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from pondertree import validation
 from pondertree.errors import InvalidArgumentError
 from pondertree.validation import brief
 
-#: Results a value is made of: won, drawn, lost for the player to move.
+#: Outcomes of the value head: win, draw and loss for the player to move.
 OUTCOMES = 3
-#: The kinds of moves from a square of chess; the number of a move is `square * 73 + plane`.
+#: Move planes of chess; a move's action is `square * 73 + plane`.
 CHESS_PLANES = 73
-#: Actions that networks may have, and numbers of an observation.
+#: Largest number of actions, and of elements of an observation, that a file may claim.
 MOST_ACTIONS, MOST_NUMBERS = 1 << 24, 1 << 28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkConfig:
-    """How large the network is."""
+    """Size of the network."""
 
     blocks: int = 4
-    """Residual blocks of two convolutions (or, for observations that are no boards, of two dense layers)."""
+    """Residual blocks of two convolutions, or of two dense layers where observations are not boards."""
     channels: int = 32
-    """Features of every convolution, or the width of every dense layer."""
+    """Channels of every convolution, or the width of every dense layer."""
     policy_channels: int = 16
-    """Features of a square that the policy is read from (where it is not read from planes, as in chess)."""
+    """Channels of the policy head before its dense layer (unused with policy planes, as in chess)."""
     value_channels: int = 8
-    """Features of a square that the value is read from."""
+    """Channels of the value head."""
     value_hidden: int = 64
-    """Width of the hidden layer of the value."""
+    """Width of the value head's hidden layer."""
 
     def __post_init__(self) -> None:
         validation.whole_number(self.blocks, "network.blocks", most=256)
@@ -41,13 +41,13 @@ class NetworkConfig:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """Everything that must be known to build a network, in plain data."""
+    """A policy-value network as plain data."""
 
     shape: tuple[int, ...]
-    """The shape of an observation."""
+    """Shape of an observation."""
     num_actions: int
     policy_planes: int
-    """Planes of moves from each square, as in chess; 0 where the policy is read by a dense layer."""
+    """Move planes per square, as in chess; 0 for a dense policy head."""
     size: NetworkConfig
 
     def __post_init__(self) -> None:
@@ -60,21 +60,21 @@ class Architecture:
 
     @property
     def is_board(self) -> bool:
-        """Whether observations are planes of a board, and layers convolutions."""
+        """Whether observations are board planes, processed by convolutions."""
         return len(self.shape) == 3
 
     @property
     def inputs(self) -> int:
-        """Channels of the first layer: planes of a board, or all numbers of another observation."""
+        """Input channels of the first layer: board planes, or all elements of another observation."""
         return self.shape[0] if self.is_board else math.prod(self.shape)
 
     @property
     def cells(self) -> int:
-        """The squares of a board; 1 where observations are no boards."""
+        """Squares of the board; 1 where observations are not boards."""
         return self.shape[1] * self.shape[2] if self.is_board else 1
 
     def weight_shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of all weights by name, batch norms folded into the layers before them."""
+        """Returns the shapes of all weights by name, with batch norms folded into the preceding layers."""
         size, width = self.size, self.size.channels
         # (inputs, outputs, kernel size): convolutions of boards, and dense layers otherwise.
         layers: dict[str, tuple[int, int, int]] = {"stem": (self.inputs, width, 3)}
@@ -97,22 +97,22 @@ class Architecture:
         return shapes
 
     def as_data(self) -> dict[str, Any]:
-        """Plain data."""
+        """Returns the architecture as JSON-compatible data."""
         return {**asdict(self), "shape": list(self.shape)}
 
     @classmethod
     def of_data(cls, data: Any) -> Architecture:
-        """From plain data that `as_data` gave."""
+        """Parses what `as_data` returned; raises `InvalidArgumentError` for anything else."""
         try:
             actions = validation.whole_number(data["num_actions"], "num_actions", least=1, most=MOST_ACTIONS)
             planes = validation.whole_number(data["policy_planes"], "policy_planes", most=MOST_ACTIONS)
             return cls(read_shape(data["shape"]), actions, planes, NetworkConfig(**data["size"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"this describes no network: {brief(str(error))}") from None
+            raise InvalidArgumentError(f"not a network description: {brief(str(error))}") from None
 
 
 def read_shape(data: Any) -> tuple[int, ...]:
-    """The shape of an observation, from plain data."""
+    """Parses the shape of an observation."""
     shape = tuple(validation.whole_number(length, "shape", least=1, most=MOST_NUMBERS) for length in data)
     if not 1 <= len(shape) <= 8 or math.prod(shape) > MOST_NUMBERS:
         raise InvalidArgumentError(f"shape must have 1 to 8 axes and at most {MOST_NUMBERS:,} numbers")

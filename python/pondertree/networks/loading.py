@@ -1,6 +1,6 @@
-"""`pondertree.load`: the player that a training has made, as an evaluator for any search, or a model to plan in.
+"""`pondertree.load`: trained players as evaluators or models, and their export to ONNX.
 
-Players run in PyTorch where it is installed, and in NumPy elsewhere; .onnx files in ONNX Runtime.
+Players run in PyTorch where it is installed, otherwise in NumPy; .onnx files in ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.files import check_path, check_writable, reading, write_bytes
 from pondertree.game import COMPILED, GameInfo
 from pondertree.networks.numpy_player import load_numpy_player
-from pondertree.networks.run_files import PLAYER, is_whole, list_checkpoints, read_about
+from pondertree.networks.run_files import PLAYER, is_intact, list_checkpoints, read_about
 from pondertree.optional import require
 
-#: Players that come with the package, by the name of their game.
+#: The bundled players, named after their games.
 SHIPPED = Path(__file__).parent / "pretrained"
-#: Where the folder of a training has a player.
+#: The longest relative path of a player in a run folder.
 PLAYER_PLACE = "checkpoints/round-00000000/player.safetensors"
 
 
 def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
-    """An evaluator: the newest player of a training's folder, of a file, or one that comes with the package.
+    """Loads the newest player of a run folder, a player file, or a bundled player.
 
-    A file is a player.safetensors, or an .onnx file that `pondertree export` made, which needs ONNX Runtime.
-    Of a training by MuZero it is a model, for `MuZero`, `Gumbel` and `select_action`; one of an environment takes
-    observations as the environment gives them, and `about["environment"]["first_action"]` counts from there.
-    `load("connect4")` is a player of Connect 4 that was trained before. A training in a folder of that name comes
-    first. What is loaded is numbers: nothing in a file is executed.
+    Returns an evaluator; for a MuZero run a model, for `MuZero`, `Gumbel` and `select_action`. A file is a
+    player.safetensors, or an .onnx file written by `pondertree export` (needs ONNX Runtime). The model of an
+    environment takes observations as the environment gives them; `about["environment"]["first_action"]` is the
+    environment's number of action 0. `load("connect4")` is a bundled player; a run folder of that name takes
+    precedence. Files hold weights and JSON: loading executes nothing.
 
-    Evaluators run in PyTorch where it is installed, and in NumPy elsewhere; models and other devices need PyTorch.
+    Evaluators run in PyTorch where it is installed, otherwise in NumPy; models and other devices need PyTorch.
     """
     named = device if isinstance(device, str) else validation.shown(device)
     is_cpu = named in ("cpu", "device(type='cpu')")
@@ -72,25 +72,25 @@ def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
 
 
 def load_for_one_tree(path: str | os.PathLike[str]) -> Any:
-    """As `load`, for searches that evaluate one position at a time: in NumPy whatever is installed, but for models.
+    """Loads like `load`, but evaluators in NumPy: for searches that evaluate one position at a time.
 
-    Such a search is no faster with PyTorch, whose import takes longer than a move.
+    Such a search gains nothing from PyTorch, whose import takes longer than a move.
     """
     player = None if is_onnx(path) else load_numpy_player(find_player(path))
     return load(path) if player is None else player
 
 
 def is_onnx(path: str | os.PathLike[str]) -> bool:
-    """Whether a path names an ONNX file, whether it is there or not."""
+    """Whether a path names an ONNX file, existing or not."""
     return isinstance(path, (str, os.PathLike)) and str(path).lower().endswith(".onnx") and not os.path.isdir(path)
 
 
 def load_onnx(path: str | os.PathLike[str], threads: int = 1) -> Any:
-    """The evaluator of an ONNX file. Its `about` is what `pondertree export` wrote, or else the shapes it has."""
+    """Returns the evaluator of an ONNX file; its `about` is what `pondertree export` wrote, otherwise its shapes."""
     from pondertree.evaluators.onnx_session import Onnx
 
     with reading(path, "an ONNX file") as file:
-        file.stat()  # a file that is not there is reported before a package that is not installed
+        file.stat()  # report a missing file before a missing package
     evaluator: Any = Onnx(path, threads=threads)
     try:
         about = json.loads(evaluator.session.get_modelmeta().custom_metadata_map["pondertree"])
@@ -111,74 +111,74 @@ def load_onnx(path: str | os.PathLike[str], threads: int = 1) -> Any:
 
 
 def find_player(path: str | os.PathLike[str]) -> Path:
-    """The file of the player that `load` was asked for."""
+    """Returns the path of the player file that an argument of `load` names."""
     given = check_path(path, "path", PLAYER_PLACE)
     if not str(path):
         raise InvalidArgumentError("path is empty: name the folder of a training, a file, or a player of the package")
     if given.is_file():
         return given
     shipped = {file.stem: file for file in SHIPPED.glob("*.safetensors")}
-    # A folder that only has the name of a bundled player does not hide it.
+    # A folder that merely has the name of a bundled player does not hide it.
     is_run = any((given / name).exists() for name in ("run.json", "state.json"))
     if given.is_dir() and (is_run or str(path) not in shipped):
         return newest_player(given)
     if str(path) in shipped:
         return shipped[str(path)]
     bundled = f" nor a bundled player ({', '.join(sorted(shipped))})" if shipped else ""
-    raise InvalidArgumentError(f"{str(path)!r} is neither the folder of a training nor a file of a player{bundled}")
+    raise InvalidArgumentError(f"{str(path)!r} is neither a run folder nor a player file{bundled}")
 
 
 def newest_player(folder: Path) -> Path:
-    """The player of the newest checkpoint of a training, or of a folder that is a checkpoint."""
+    """Returns the player file of the newest intact checkpoint of a run; `folder` may also be a checkpoint."""
     if (folder / PLAYER).is_file():
         return folder / PLAYER
     read_about(folder)
     checkpoints = list_checkpoints(folder / "checkpoints")
     if not checkpoints:
-        raise InvalidArgumentError(f"{str(folder)!r} has no checkpoint yet: train a little longer")
+        raise InvalidArgumentError(f"{str(folder)!r} has no checkpoint yet: train longer")
     for place, checkpoint in reversed(list(enumerate(checkpoints))):
-        if is_whole(checkpoint, PLAYER):
+        if is_intact(checkpoint, PLAYER):
             return checkpoint / PLAYER
         if place:
-            warnings.warn(f"{str(checkpoint / PLAYER)!r} is damaged: the one before it is taken", stacklevel=4)
-    raise StorageError(f"no player in {str(folder / 'checkpoints')!r} is whole")
+            warnings.warn(f"{str(checkpoint / PLAYER)!r} is damaged: using the previous checkpoint", stacklevel=4)
+    raise StorageError(f"no player in {str(folder / 'checkpoints')!r} is intact")
 
 
-def check_own_game(player: Any, info: GameInfo) -> None:
-    """Refuses a player of `pondertree.load` that learned another game; whatever is no such player passes.
+def check_player_game(player: Any, info: GameInfo) -> None:
+    """Raises `InvalidArgumentError` if a loaded player was trained on another game; other evaluators pass.
 
-    Games are told apart by their number of actions, and compiled ones by their names and the shape of observations: a
-    game written in Python may be known by another name where it was learned.
+    Compares the number of actions and, for compiled games, the name and the shape of observations: a game written in
+    Python may have had another name during training.
     """
     about = getattr(player, "about", None)
     if not isinstance(about, dict):
         return
-    learned, asked = str(about.get("game", "")), _common_name(info)
+    trained, expected = str(about.get("game", "")), _common_name(info)
     network = about.get("network")
     network = network if isinstance(network, dict) else {}
     actions, shape = network.get("num_actions"), network.get("shape")
-    are_compiled = learned in games.BY_NAME and info.compiled
-    if (are_compiled and learned != asked) or (learned and actions not in (None, info.num_actions)):
-        raise InvalidArgumentError(f"this is a player of {learned}, not of {asked}")
-    seen = list(games.BY_NAME[asked]().observation().shape) if info.compiled else shape
-    if actions not in (None, info.num_actions) or shape not in (None, seen):
+    are_compiled = trained in games.BY_NAME and info.compiled
+    if (are_compiled and trained != expected) or (trained and actions not in (None, info.num_actions)):
+        raise InvalidArgumentError(f"this is a player of {trained}, not of {expected}")
+    expected_shape = list(games.BY_NAME[expected]().observation().shape) if info.compiled else shape
+    if actions not in (None, info.num_actions) or shape not in (None, expected_shape):
         raise InvalidArgumentError(
-            f"this player is not one of {asked}: it has {actions} actions and observations of shape {shape}, "
-            f"the game {info.num_actions} and {seen}"
+            f"this player is not one of {expected}: it has {actions} actions and observations of shape {shape}, "
+            f"the game {info.num_actions} and {expected_shape}"
         )
 
 
 def _common_name(info: GameInfo) -> str:
-    """How commands call a game."""
+    """Returns the command-line name of a game."""
     if not info.compiled:
         return info.name
     return next((name for name, kind in games.BY_NAME.items() if COMPILED[kind] == info.name), info.name)
 
 
 def export_onnx(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[Path]:
-    """Writes the player of a training (or of a file) to an ONNX file, for `pondertree.evaluators.Onnx`; what it wrote.
+    """Exports the player of a run or a file to ONNX, for `pondertree.evaluators.Onnx`; returns the files written.
 
-    A model becomes two files: `NAME.onnx`, its `initial_inference`, and `NAME.step.onnx`, its `recurrent_inference`.
+    A model becomes two files: `NAME.onnx` for `initial_inference`, `NAME.step.onnx` for `recurrent_inference`.
     """
     if is_onnx(path):
         raise StorageError(f"{os.fspath(path)!r} is an ONNX file already")
@@ -195,16 +195,17 @@ def export_onnx(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> li
         content = _onnx(network, {"observations": seen}, ("policy_logits", "values"), about)
         write_bytes(target, content, "onnx")
         return [target]
-    from pondertree.networks.model_network import Initial, Recurrent
+    from pondertree.networks.model_network import InitialInference, RecurrentInference
 
-    first = _onnx(Initial(network), {"observations": seen}, ("hidden_states", "policy_logits", "values"), about)
+    names = ("hidden_states", "policy_logits", "values")
+    first = _onnx(InitialInference(network), {"observations": seen}, names, about)
     hidden = torch.zeros(2, *network.architecture.hidden_shape)
     given = {"hidden_states": hidden, "actions": torch.zeros(2, dtype=torch.int64)}
-    names = ("next_hidden_states", "rewards", "policy_logits", "values", "discounts")
+    step_names = ("next_hidden_states", "rewards", "policy_logits", "values", "discounts")
     step = target.with_name(f"{target.stem}.step{target.suffix}")
     check_writable(step, "onnx")
     write_bytes(target, first, "onnx")
-    write_bytes(step, _onnx(Recurrent(network), given, names, about), "onnx")
+    write_bytes(step, _onnx(RecurrentInference(network), given, step_names, about), "onnx")
     return [target, step]
 
 

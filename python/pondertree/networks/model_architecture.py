@@ -1,4 +1,4 @@
-"""What must be known to build the networks of a model."""
+"""Architectures of learned models as plain data, and the encoding of actions as input planes."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ MOST_HALVINGS = 32
 
 @dataclass(frozen=True, slots=True)
 class ModelArchitecture:
-    """Everything that must be known to build the networks of a model, in plain data."""
+    """The networks of a learned model as plain data."""
 
     shape: tuple[int, ...]
-    """The shape of an observation."""
+    """Shape of an observation."""
     num_actions: int
     policy_planes: int
-    """Planes of moves from each square, as in chess; 0 where the policy is read by a dense layer."""
+    """Move planes per square, as in chess; 0 for a dense policy head."""
     action_planes: str
-    """How a hidden state is told an action: "cells", "columns", "squares" (chess), "constant", "learned", "vector"."""
+    """Encoding of actions for the dynamics: "cells", "columns", "squares" (chess), "constant", "learned", "vector"."""
     halvings: int
-    """How often an image is halved."""
+    """Stride-2 downsampling layers for images."""
     support: int
-    """Whole numbers on each side that values are spread over; 0: chances of winning, drawing and losing."""
+    """Categorical support from -support to support; 0 for win, draw and loss probabilities."""
     discount: float
-    """What comes with each step; below 0 players take turns."""
+    """Discount of each step; negative if players alternate."""
     dynamics_blocks: int
     compares: bool
-    """Whether there are layers that compare hidden states, to learn by."""
+    """Whether there are projection layers for the consistency loss."""
     size: NetworkConfig
 
     @property
     def hidden_shape(self) -> tuple[int, ...]:
-        """The shape of a hidden state."""
+        """Shape of a hidden state."""
         if len(self.shape) != 3:
             return (self.size.channels,)
         sides: tuple[int, ...] = self.shape[1:]
@@ -50,33 +50,33 @@ class ModelArchitecture:
         return (self.size.channels, *sides)
 
     def as_data(self) -> dict[str, Any]:
-        """Plain data."""
+        """Returns the architecture as JSON-compatible data."""
         return {"kind": "model", **asdict(self), "shape": list(self.shape)}
 
     @classmethod
     def of_data(cls, data: Any) -> ModelArchitecture:
-        """From plain data that `as_data` gave."""
+        """Parses what `as_data` returned; raises `InvalidArgumentError` for anything else."""
         try:
-            told = {name: value for name, value in data.items() if name != "kind"}
-            told["shape"] = shape = read_shape(told["shape"])
-            told["size"] = NetworkConfig(**told["size"])
-            validation.whole_number(told["num_actions"], "num_actions", least=1, most=MOST_ACTIONS)
-            validation.whole_number(told["policy_planes"], "policy_planes", most=MOST_ACTIONS)
-            validation.whole_number(told["halvings"], "halvings", most=MOST_HALVINGS)
-            validation.whole_number(told["support"], "support", most=10_000)
-            validation.whole_number(told["dynamics_blocks"], "dynamics_blocks", most=256)
-            validation.number(told["discount"], "discount", least=-1.0, most=1.0)
-            validation.flag(told["compares"], "compares")
+            values = {name: value for name, value in data.items() if name != "kind"}
+            values["shape"] = shape = read_shape(values["shape"])
+            values["size"] = NetworkConfig(**values["size"])
+            validation.whole_number(values["num_actions"], "num_actions", least=1, most=MOST_ACTIONS)
+            validation.whole_number(values["policy_planes"], "policy_planes", most=MOST_ACTIONS)
+            validation.whole_number(values["halvings"], "halvings", most=MOST_HALVINGS)
+            validation.whole_number(values["support"], "support", most=10_000)
+            validation.whole_number(values["dynamics_blocks"], "dynamics_blocks", most=256)
+            validation.number(values["discount"], "discount", least=-1.0, most=1.0)
+            validation.flag(values["compares"], "compares")
             kinds = ("vector",) if len(shape) != 3 else ("cells", "columns", "squares", "constant", "learned")
-            if told["action_planes"] not in kinds:
+            if values["action_planes"] not in kinds:
                 raise InvalidArgumentError(f"action_planes must be {' or '.join(kinds)} for the shape {shape}")
-            return cls(**told)
+            return cls(**values)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidArgumentError(f"this describes no model: {brief(str(error))}") from None
+            raise InvalidArgumentError(f"not a model description: {brief(str(error))}") from None
 
 
 class ActionPlanes(nn.Module):
-    """Actions [B] as planes [B, planes, height, width], or as vectors [B, num_actions]."""
+    """Encodes actions [B] as planes [B, planes, height, width], or as vectors [B, num_actions]."""
 
     def __init__(self, architecture: ModelArchitecture) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class ActionPlanes(nn.Module):
             self.pictures = nn.Embedding(self.num_actions, self.sides[0] * self.sides[1])
 
     def forward(self, actions: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """As numbers of this type."""
+        """Returns the encoding in `dtype`."""
         if self.kind == "learned":
             return self.pictures(actions).reshape(-1, 1, *self.sides).to(dtype)
         if self.kind == "vector":
@@ -103,12 +103,12 @@ class ActionPlanes(nn.Module):
         if self.kind == "cells":
             cells = height * width
             return _marks(actions, cells, dtype).reshape(-1, 1, height, width)
-        # The number of a move in chess is square * 73 + plane.
+        # A chess action is square * 73 + plane.
         squares = _marks(actions // CHESS_PLANES, height * width, dtype).reshape(-1, 1, height, width)
         kinds = _marks(actions % CHESS_PLANES, CHESS_PLANES, dtype)
         return torch.cat([squares, kinds[:, :, None, None].expand(-1, -1, height, width)], dim=1)
 
 
 def _marks(numbers: torch.Tensor, count: int, dtype: torch.dtype) -> torch.Tensor:
-    """[B, count]: 1 in the place of each number, if it has one; never waits for the device, as `one_hot` may."""
+    """Returns a one-hot encoding [B, count], zero where out of range; unlike `one_hot` it never synchronises."""
     return (numbers[:, None] == torch.arange(count, device=numbers.device)).to(dtype)

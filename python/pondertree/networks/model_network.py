@@ -1,8 +1,8 @@
-"""Networks of a model: representation, dynamics and prediction (MuZero, appendix F), in one module that searches ask.
+"""Networks of a learned model: representation, dynamics and prediction (MuZero, appendix F) in one module.
 
-Boards and images have convolutions with batch norms, which are folded away for playing; vectors have dense layers with
-layer norms. Hidden states are brought to [0, 1]. What plays gives a discount with each step, below 0 where players take
-turns, so that a search needs to be told nothing about the game.
+Boards and images use convolutions with batch norms, which players fold into the weights; vectors use dense layers with
+layer norms. Hidden states are scaled to [0, 1]. Each step returns a discount, negative where players alternate, so that
+a search needs no knowledge of the game.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pondertree.models.arrays import min_max
 from pondertree.models.support import Support
 from pondertree.networks.architecture import OUTCOMES, Architecture, NetworkConfig
 from pondertree.networks.model_architecture import ActionPlanes, ModelArchitecture
-from pondertree.networks.policy_value import Block, Normed, PolicyValueNetwork, check_seen, outcome_shares
+from pondertree.networks.policy_value import Block, Normed, PolicyValueNetwork, check_observation_shape, outcome_shares
 
-#: Width of the vectors that hidden states are compared as.
+#: Width of the projections that the consistency loss compares.
 COMPARED = 128
 
 
 class Prediction(PolicyValueNetwork):
-    """Hidden states to policies and values: a small policy-value network of its own."""
+    """The prediction network: a policy-value network without residual blocks on hidden states."""
 
     def __init__(self, architecture: ModelArchitecture, categories: Categories, folded: bool) -> None:
         size = architecture.size
@@ -43,7 +43,7 @@ class Prediction(PolicyValueNetwork):
 def make_layer(
     inputs: int, outputs: int, kernel_size: int = 3, *, is_board: bool, folded: bool, stride: int = 1
 ) -> nn.Module:
-    """A convolution and its norm, or a dense layer and its norm."""
+    """Returns a convolution and its batch norm, or a dense layer and its layer norm."""
     if not is_board:
         return nn.Sequential(nn.Linear(inputs, outputs), nn.LayerNorm(outputs))
     layer = nn.Conv2d(inputs, outputs, kernel_size, stride=stride, padding=kernel_size // 2, bias=folded)
@@ -51,9 +51,9 @@ def make_layer(
 
 
 class ModelNetwork(nn.Module):
-    """A model: `initial_inference` and `recurrent_inference`, as every search of a model asks them."""
+    """A learned model with `initial_inference` and `recurrent_inference`."""
 
-    #: The game that was learned, where it is known; complaints name it.
+    #: Name of the trained game, for error messages.
     game = ""
 
     def __init__(self, architecture: ModelArchitecture, *, folded: bool = False) -> None:
@@ -97,7 +97,7 @@ class ModelNetwork(nn.Module):
         return Block(self._layer(channels, channels), self._layer(channels, channels))
 
     def represent(self, observations: torch.Tensor) -> torch.Tensor:
-        """Hidden states of what is seen."""
+        """Returns the hidden states of observations."""
         x = torch.relu(self.stem(observations if self.is_board else observations.flatten(1)))
         for halve in self.halve:
             x = torch.relu(halve(x))
@@ -106,43 +106,43 @@ class ModelNetwork(nn.Module):
         return self._scaled(x)
 
     def step(self, hidden: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
-        """Hidden states after actions."""
-        told = torch.cat([hidden, self.action_planes(actions, hidden.dtype)], dim=1)
-        # A move changes little of a position: what it changes is added.
-        x = torch.relu(hidden + self.step_in(told))
+        """Returns the hidden states after actions."""
+        inputs = torch.cat([hidden, self.action_planes(actions, hidden.dtype)], dim=1)
+        # Residual: a move changes little of a position.
+        x = torch.relu(hidden + self.step_in(inputs))
         for block in self.step_blocks:
             x = block(x)
         return self._scaled(x)
 
     def reward(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Logits of the rewards that came with the step to these hidden states."""
+        """Returns the logits of the rewards received on the step to these hidden states."""
         x = torch.relu(self.reward_hidden(torch.relu(self.reward_layer(hidden)).flatten(1)))
         return self.reward_out(x)
 
     def heads(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """(policy logits, logits of the value)."""
+        """Returns (policy logits, value logits)."""
         policy, value = self.predictor.heads(hidden)
         return policy, value
 
-    def compared(self, hidden: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
-        """How unlike hidden states after steps [B, ...] are those of what was seen then [B], from -1, the same, to 1.
+    def consistency_loss(self, hidden: torch.Tensor, observed_hidden: torch.Tensor) -> torch.Tensor:
+        """Returns the negative cosine similarity [B] of predicted hidden states and those of the observations.
 
-        Only the former learn from it (EfficientZero, section 4.1).
+        Stops the gradient through the latter (EfficientZero, section 4.1).
         """
-        guess = self.guesser(self.projector(hidden.flatten(1)))
+        prediction = self.guesser(self.projector(hidden.flatten(1)))
         with torch.no_grad():
-            goal = self.projector(seen.flatten(1))
-        return -functional.cosine_similarity(guess.float(), goal.float(), dim=1)
+            target = self.projector(observed_hidden.flatten(1))
+        return -functional.cosine_similarity(prediction.float(), target.float(), dim=1)
 
     def initial_inference(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """(hidden_state, policy_logits, value)."""
-        check_seen(self, observations)
+        """Returns (hidden_state, policy_logits, value)."""
+        check_observation_shape(self, observations)
         hidden = self.represent(observations)
         policy, value = self.heads(hidden)
         return hidden, policy, self.categories.to_numbers(value)
 
     def recurrent_inference(self, hidden_states: torch.Tensor, actions: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """(hidden_state, reward, policy_logits, value, discount)."""
+        """Returns (hidden_state, reward, policy_logits, value, discount)."""
         hidden = self.step(hidden_states, actions)
         policy, logits = self.heads(hidden)
         value = self.categories.to_numbers(logits)
@@ -155,32 +155,32 @@ class ModelNetwork(nn.Module):
         return scaled
 
 
-class Initial(nn.Module):
-    """The `initial_inference` of a model as a module of its own."""
+class InitialInference(nn.Module):
+    """A model's `initial_inference` as a module, for export."""
 
     def __init__(self, network: ModelNetwork) -> None:
         super().__init__()
         self.network = network
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """(hidden_state, policy_logits, value)."""
+        """Returns (hidden_state, policy_logits, value)."""
         return self.network.initial_inference(observations)
 
 
-class Recurrent(nn.Module):
-    """The `recurrent_inference` of a model as a module of its own."""
+class RecurrentInference(nn.Module):
+    """A model's `recurrent_inference` as a module, for export."""
 
     def __init__(self, network: ModelNetwork) -> None:
         super().__init__()
         self.network = network
 
     def forward(self, hidden_states: torch.Tensor, actions: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """(hidden_state, reward, policy_logits, value, discount)."""
+        """Returns (hidden_state, reward, policy_logits, value, discount)."""
         return self.network.recurrent_inference(hidden_states, actions)
 
 
 def fresh_model(architecture: ModelArchitecture, seed: int) -> ModelNetwork:
-    """A model that knows nothing: policies, values and rewards begin flat. Random numbers of others are left alone."""
+    """Returns an untrained model with uniform policies and zero values and rewards, without advancing global RNGs."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = ModelNetwork(architecture)
@@ -195,22 +195,25 @@ def fresh_model(architecture: ModelArchitecture, seed: int) -> ModelNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """With `support` 0: won, drawn and lost, for numbers from -1 to 1. Else `Support`, for rewards of any size."""
+    """The categorical encoding of values and rewards.
+
+    `support` 0: win, draw and loss, for numbers from -1 to 1; otherwise `Support`, for any range.
+    """
 
     support: int
 
     @property
     def count(self) -> int:
-        """How many logits a network gives."""
+        """Number of logits."""
         return 2 * self.support + 1 if self.support else OUTCOMES
 
     @property
     def largest(self) -> float:
-        """The largest number that can be said."""
+        """Largest representable number."""
         return Support(self.support).largest if self.support else 1.0
 
     def to_numbers(self, logits: torch.Tensor) -> torch.Tensor:
-        """The numbers [...] that logits [..., count] mean."""
+        """Returns the expected numbers [...] of logits [..., count]."""
         if not self.support:
             shares = torch.softmax(logits.float(), dim=-1)
             return shares[..., 0] - shares[..., 2]
@@ -218,7 +221,7 @@ class Categories:
         return numbers
 
     def loss(self, logits: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
-        """The cross-entropy of each row: logits [B, count], numbers [B]."""
+        """Returns the cross-entropy of each row: logits [B, count], targets [B]."""
         if self.support:
             target = Support(self.support).to_categorical(numbers)
         else:
@@ -227,5 +230,5 @@ class Categories:
 
 
 def support_for(number: float) -> int:
-    """The least support that reaches to a number."""
+    """Returns the smallest support that represents a number."""
     return math.ceil(float(Support(1).transform(abs(number))))

@@ -1,8 +1,7 @@
-"""Trained policy-value networks in NumPy, for machines without PyTorch: the same answers up to rounding.
+"""Trained policy-value networks in NumPy, for machines without PyTorch; equal to PyTorch up to rounding.
 
-Convolutions are matrix products of patches (im2col), channels last. The products run on one thread, as those of `Onnx`:
-they are small, and threads of OpenBLAS that wait for each other made one evaluation thirty times slower on a busy
-machine, and hardly faster on a quiet one.
+Convolutions are matrix products of patches (im2col), channels last. Products run on one OpenBLAS thread: they are
+small, and contention between BLAS threads made one evaluation thirty times slower on a busy machine.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from pondertree.networks.weights_file import read_weights
 
 Array = NDArray[np.float32]
 
-#: Positions computed at once: patches of more no longer fit the cache.
+#: Rows per matrix product: the patches of more exceed the cache.
 ROWS = 32
 
 
 def load_numpy_player(path: Path) -> NumpyPlayer | None:
-    """The player of a file; None where it is a model (of a training by MuZero)."""
+    """Loads the player of a file; returns None for a model (of a MuZero run)."""
     with reading(path, "a player", StorageError) as file:
         about, weights = read_weights(file.read_bytes())
         network = about.get("network")
@@ -44,17 +43,17 @@ def load_numpy_player(path: Path) -> NumpyPlayer | None:
 
 
 class NumpyPlayer:
-    """A trained policy-value network as an evaluator. Several threads may ask it at once."""
+    """A trained policy-value network as an evaluator; thread-safe."""
 
     policy = "logits"
     device = "cpu"
 
     def __init__(self, about: dict[str, Any], weights: dict[str, Array]) -> None:
-        """`weights` must be those that the network in `about` describes."""
+        """`weights` must match the network that `about` describes."""
         self.about = about
-        """What the file tells: game, step, network."""
+        """Metadata of the file: game, step, network."""
         self.version = 0
-        """To be changed whenever the answers change, so that a `Cached` around it forgets the old ones."""
+        """Part of the key of a `Cached` around it; change it to invalidate cached answers."""
         architecture = Architecture.of_data(about.get("network"))
         expected = architecture.weight_shapes()
         found = {name: array.shape for name, array in weights.items()}
@@ -67,11 +66,11 @@ class NumpyPlayer:
             )
         self.shape = architecture.shape
         self._blocks = architecture.size.blocks
-        # Dense layers that follow a flatten see all squares at once, channels first in the file.
+        # Dense layers after a flatten see all squares at once, channels first in the file.
         flattened = (
             ("value_hidden.weight",) if architecture.policy_planes else ("value_hidden.weight", "policy_out.weight")
         )
-        # Matrices [inputs, outputs]; those of convolutions take patches [rows, columns, channels] as one row.
+        # Matrices [inputs, outputs]; convolutions take patches [rows, columns, channels] as one row.
         self._matrices = {
             name.removesuffix(".weight"): _matrix(array, architecture.cells if name in flattened else 1)
             for name, array in weights.items()
@@ -83,15 +82,15 @@ class NumpyPlayer:
         }
 
     def evaluate(self, observations: Array) -> tuple[Array, Array]:
-        """(policy_logits [B, num_actions], values [B] from -1 to 1), for the player to move."""
+        """Returns (policy_logits [B, num_actions], values [B] from -1 to 1), for the player to move."""
         given = np.asarray(observations, dtype=np.float32)
         if given.shape[1:] != self.shape:
             game = self.about.get("game")
             name = f"of {game}, which" if game else "that"
             raise EvaluationError(
-                f"this is a player {name} sees observations of shape {self.shape}, not {given.shape[1:]}"
+                f"this is a player {name} takes observations of shape {self.shape}, not {given.shape[1:]}"
             )
-        # What overflows is refused where every evaluator's numbers are.
+        # Overflow is rejected by the check of every evaluator's output.
         with np.errstate(all="ignore"), _SINGLE_THREADED.region():
             parts = [self._forward(given[first : first + ROWS]) for first in range(0, max(len(given), 1), ROWS)]
         if len(parts) == 1:
@@ -110,7 +109,7 @@ class NumpyPlayer:
         policy = _relu(self._layer("policy_layer", x))
         if "policy_out" not in self._kernel_size:
             policy = _flat(policy)
-        # The number of a move of chess is square * 73 + plane, and the planes are last.
+        # A chess action is square * 73 + plane, and planes are the last axis.
         logits = _flat(self._layer("policy_out", policy))
         value = _flat(_relu(self._layer("value_layer", x)))
         outcomes = self._layer("value_out", _relu(self._layer("value_hidden", value)))
@@ -119,7 +118,7 @@ class NumpyPlayer:
         return logits, shares[:, 0] - shares[:, 2]
 
     def _layer(self, name: str, x: Array) -> Array:
-        """A dense layer over the last axis, or a convolution of boards [B, H, W, C]."""
+        """Applies a dense layer over the last axis, or a convolution of boards [B, H, W, C]."""
         if self._kernel_size.get(name, 1) == 3:
             x = _patches(x)
         y: Array = x.reshape(-1, x.shape[-1]) @ self._matrices[name]
@@ -131,21 +130,21 @@ class NumpyPlayer:
 
 
 class _SingleThreadedBlas:
-    """Sets OpenBLAS, where NumPy has it, to one thread while any thread of the process is in a region.
+    """Limits NumPy's OpenBLAS to one thread while any thread of the process is in a region.
 
-    The number of threads is one of the whole process: products of others run on one thread meanwhile, too.
+    The limit is process-wide: unrelated products run on one thread meanwhile.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._depth = 0
-        """Threads that are in a region."""
+        """Number of threads in a region."""
         self._threads_before = 1
-        """The number of threads to restore; of use while `_depth` is not 0."""
+        """The limit to restore; meaningful while `_depth` > 0."""
 
     @contextlib.contextmanager
     def region(self) -> Iterator[None]:
-        """Restores the number of threads when the last region ends."""
+        """A region; the end of the last one restores the limit."""
         functions = openblas_threads()
         if functions is None:
             yield
@@ -165,7 +164,7 @@ class _SingleThreadedBlas:
                     change(self._threads_before)
 
     def renew(self) -> None:
-        """Ends, in a forked child, the regions of threads that only the parent has, and replaces the lock."""
+        """Resets a forked child, which has none of the parent's threads: restores the limit and replaces the lock."""
         functions = openblas_threads()
         if functions is not None and self._depth > 0:
             functions[1](self._threads_before)
@@ -179,9 +178,9 @@ after_fork_in_child(_SINGLE_THREADED.renew)
 
 @lru_cache(maxsize=1)
 def openblas_threads() -> tuple[Any, Any] | None:
-    """(get, set) of the number of threads of NumPy's OpenBLAS; None where its products are another library's."""
+    """Returns (get, set) of OpenBLAS's thread limit; None if NumPy uses another library."""
     compiled = sys.modules.get("numpy._core._multiarray_umath") or sys.modules.get("numpy.core._multiarray_umath")
-    # Wheels bring the library along; others find it by what NumPy itself was linked to.
+    # Wheels bundle the library; other builds expose it through the module that NumPy links.
     paths = [*(Path(np.__file__).parent.parent / "numpy.libs").glob("*openblas*"), getattr(compiled, "__file__", None)]
     for path in paths:
         try:
@@ -200,7 +199,7 @@ def openblas_threads() -> tuple[Any, Any] | None:
 
 
 def _matrix(weight: Array, cells: int) -> Array:
-    """[inputs, outputs] of a layer; a dense one of `cells` squares takes them channels last instead of first."""
+    """Returns a layer's matrix [inputs, outputs]; a dense one of `cells` squares is permuted to channels last."""
     outputs = len(weight)
     if weight.ndim == 4:
         weight = weight.transpose(0, 2, 3, 1)
@@ -210,20 +209,20 @@ def _matrix(weight: Array, cells: int) -> Array:
 
 
 def _patches(x: Array) -> Array:
-    """The 3 x 3 squares around each square of boards [B, H, W, C], zeros beyond the edge: [B, H, W, 9 C]."""
+    """Returns the 3 x 3 neighbourhoods of boards [B, H, W, C], zero-padded: [B, H, W, 9 C]."""
     rows, height, width, channels = x.shape
-    padded = np.zeros((rows, height + 2, width + 2, channels), dtype=np.float32)
-    padded[:, 1:-1, 1:-1] = x
-    row, down, right, channel = padded.strides
+    bordered = np.zeros((rows, height + 2, width + 2, channels), dtype=np.float32)
+    bordered[:, 1:-1, 1:-1] = x
+    row, down, right, channel = bordered.strides
     shape, strides = (rows, height, width, 3, 3, channels), (row, down, right, down, right, channel)
-    return as_strided(padded, shape, strides, writeable=False).reshape(rows, height, width, 9 * channels)
+    return as_strided(bordered, shape, strides, writeable=False).reshape(rows, height, width, 9 * channels)
 
 
 def _flat(x: Array) -> Array:
-    """[B, all the rest]; B may be 0."""
+    """Flattens to [B, -1]; B may be 0."""
     return x.reshape(len(x), math.prod(x.shape[1:]))
 
 
 def _relu(x: Array) -> Array:
-    """In place."""
+    """ReLU in place."""
     return np.maximum(x, 0.0, out=x)

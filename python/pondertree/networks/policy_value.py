@@ -1,7 +1,7 @@
 """Residual policy-value networks in PyTorch, with heads that fit the game.
 
-A network that learns has batch norms. One that plays has them folded into the convolutions before them: the same
-numbers up to rounding, and half the passes over memory.
+Networks in training have batch norms. Players have them folded into the preceding convolutions: equal up to rounding,
+at half the memory traffic.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pondertree.networks.architecture import OUTCOMES, Architecture
 
 
 class Normed(nn.Module):
-    """A convolution (or a dense layer) and its batch norm."""
+    """A convolution or dense layer followed by its batch norm."""
 
     def __init__(self, layer: nn.Module, norm: nn.Module) -> None:
         super().__init__()
@@ -24,18 +24,18 @@ class Normed(nn.Module):
         self.norm = norm
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Normed over the batch."""
+        """Applies the layer and the norm."""
         return self.norm(self.layer(x))
 
     def folded(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """(weight, bias) of one layer that does the same in eval mode."""
+        """Returns (weight, bias) of one layer that equals both in eval mode."""
         scale = self.norm.weight / torch.sqrt(self.norm.running_var + self.norm.eps)
         weight = self.layer.weight * scale.reshape(-1, *[1] * (self.layer.weight.ndim - 1))
         return weight, self.norm.bias - self.norm.running_mean * scale
 
 
 class Block(nn.Module):
-    """Two layers and a way around them."""
+    """A residual block of two layers."""
 
     def __init__(self, first: nn.Module, second: nn.Module) -> None:
         super().__init__()
@@ -43,14 +43,14 @@ class Block(nn.Module):
         self.second = second
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """To the same shape."""
+        """Applies the block; keeps the shape."""
         return torch.relu(x + self.second(torch.relu(self.first(x))))
 
 
 class PolicyValueNetwork(nn.Module):
-    """Observations to (policy logits [B, num_actions], values [B] from -1 to 1), for the player to move."""
+    """Maps observations to (policy logits [B, num_actions], values [B] in [-1, 1]), for the player to move."""
 
-    #: The game that was learned, where it is known; complaints name it.
+    #: Name of the trained game, for error messages.
     game = ""
 
     def __init__(self, architecture: Architecture, *, folded: bool = False) -> None:
@@ -76,7 +76,7 @@ class PolicyValueNetwork(nn.Module):
         self.value_out = nn.Linear(size.value_hidden, OUTCOMES)
 
     def _layer(self, inputs: int, outputs: int, kernel_size: int = 3) -> nn.Module:
-        """A convolution, or a dense layer where observations are no boards."""
+        """Returns a convolution, or a dense layer where observations are not boards."""
         if self.is_board:
             layer: nn.Module = nn.Conv2d(inputs, outputs, kernel_size, padding=kernel_size // 2, bias=self.is_folded)
             return layer if self.is_folded else Normed(layer, nn.BatchNorm2d(outputs))
@@ -84,13 +84,13 @@ class PolicyValueNetwork(nn.Module):
         return layer if self.is_folded else Normed(layer, nn.BatchNorm1d(outputs))
 
     def heads(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """(policy logits [B, num_actions], logits of won, drawn and lost [B, 3])."""
+        """Returns (policy logits [B, num_actions], logits of win, draw and loss [B, 3])."""
         x = torch.relu(self.stem(x if self.is_board else x.flatten(1)))
         for block in self.blocks:
             x = block(x)
         policy = torch.relu(self.policy_layer(x))
         if self.architecture.policy_planes:
-            # The number of a move is square * 73 + plane, so the planes go last.
+            # An action is square * 73 + plane, so planes become the last axis.
             policy = self.policy_out(policy).permute(0, 2, 3, 1).flatten(1)
         else:
             policy = self.policy_out(policy.flatten(1))
@@ -98,46 +98,46 @@ class PolicyValueNetwork(nn.Module):
         return policy, self.value_out(value)
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """What an evaluator answers."""
-        check_seen(self, x)
+        """Returns (policy logits, values)."""
+        check_observation_shape(self, x)
         policy, outcomes = self.heads(x)
         shares = torch.softmax(outcomes.float(), dim=1)
         return policy, shares[:, 0] - shares[:, 2]
 
 
 def outcome_shares(values: torch.Tensor) -> torch.Tensor:
-    """A value from -1 to 1 as shares of won, drawn and lost [B, 3]; whole results are certain."""
+    """Encodes values in [-1, 1] as probabilities of win, draw and loss [B, 3] of least entropy."""
     won, lost = values.clamp(min=0.0), (-values).clamp(min=0.0)
     return torch.stack([won, 1.0 - won - lost, lost], dim=1)
 
 
-def check_seen(network: Any, observations: Any) -> None:
-    """Refuses observations of another shape than the network learned to see: those of another game."""
-    # Whoever follows a network to rewrite it hands over placeholders, whose shapes tell nothing.
+def check_observation_shape(network: Any, observations: Any) -> None:
+    """Raises `EvaluationError` for observations of another shape than the network was trained on."""
+    # Tracing passes placeholders whose shapes are meaningless.
     if not isinstance(observations, torch.Tensor) or torch.jit.is_tracing():
         return
     seen, learned = tuple(observations.shape[1:]), network.architecture.shape
     if seen != learned:
         name = f"of {network.game}, which" if network.game else "that"
-        raise EvaluationError(f"this is a player {name} sees observations of shape {learned}, not {seen}")
+        raise EvaluationError(f"this is a player {name} takes observations of shape {learned}, not {seen}")
 
 
 def fresh(architecture: Architecture, seed: int) -> PolicyValueNetwork:
-    """A network that knows nothing: its policy and value begin flat. Random numbers of others are left alone."""
+    """Returns an untrained network with uniform policy and zero value, without advancing global RNGs."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = PolicyValueNetwork(architecture)
     for layer in (network.policy_out, network.value_out):
         nn.init.zeros_(layer.weight)
         nn.init.zeros_(layer.bias)
-    # A block begins as the way around it, so that deep networks learn from the first step.
+    # Zero-initialised residual branches: deep networks train from the first step.
     for block in network.blocks:
         nn.init.zeros_(block.second.norm.weight)
     return network
 
 
 def player_of(network: Any) -> Any:
-    """A network for playing, its norms folded away, in eval mode and without gradients."""
+    """Returns a player: the network with folded norms, in eval mode and without gradients."""
     device = next(network.parameters()).device
     player = type(network)(network.architecture, folded=True)
     player.to(device, memory_format=torch.channels_last)
@@ -147,13 +147,13 @@ def player_of(network: Any) -> Any:
 
 
 def update_player(player: Any, weights: dict[str, torch.Tensor]) -> None:
-    """Gives a player the weights of a network that learns, in place: whoever captured its tensors sees them."""
+    """Copies training weights into a player in place, so that captured graphs see them."""
     with torch.no_grad():
         _copy_folded(player, weights)
 
 
 def _copy_folded(player: Any, weights: dict[str, torch.Tensor]) -> None:
-    with torch.device("meta"):  # without memory or random numbers of its own
+    with torch.device("meta"):  # allocates no memory and draws no random numbers
         source = type(player)(player.architecture)
     source.load_state_dict(weights, assign=True)
     for name, target in player.named_modules():

@@ -20,7 +20,7 @@ PLAYER, STATE = "player.safetensors", "state.json"
 
 
 def list_checkpoints(folder: Path) -> list[Path]:
-    """The checkpoints of a folder, oldest first."""
+    """Returns the checkpoints of a folder, oldest first."""
     found = {}
     for path in folder.iterdir() if folder.is_dir() else ():
         name = path.name.removesuffix(OLD)
@@ -29,12 +29,12 @@ def list_checkpoints(folder: Path) -> list[Path]:
     return [found[number] for number in sorted(found)]
 
 
-def is_whole(path: Path, name: str) -> bool:
-    """Whether a file of a checkpoint is what its checksum says."""
+def is_intact(path: Path, name: str) -> bool:
+    """Whether a file of a checkpoint matches its checksum."""
     try:
         with reading(path, "a checkpoint", StorageError):
-            told = json.loads((path / STATE).read_bytes())["sha256"][name]
-            return bool(hashlib.sha256((path / name).read_bytes()).hexdigest() == told)
+            expected = json.loads((path / STATE).read_bytes())["sha256"][name]
+            return bool(hashlib.sha256((path / name).read_bytes()).hexdigest() == expected)
     except StorageError:
         return False
 
@@ -45,17 +45,17 @@ def run_header(game: str) -> bytes:
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """What a folder says it is; one of another version is refused."""
+    """Parses `run.json`; raises `StorageError` if it is missing, damaged or of another version."""
     if not (path / "run.json").is_file():
-        raise StorageError(f"{str(path)!r} is no folder of a training: it has no run.json")
-    with reading(path / "run.json", "what the folder of a training has", StorageError) as file:
+        raise StorageError(f"{str(path)!r} is not a run folder: it has no run.json")
+    with reading(path / "run.json", "the header of a run", StorageError) as file:
         about: dict[str, Any] = json.loads(file.read_bytes())
-        told = current_format(about["format"]), about["version"], about["game"]
-        if not isinstance(told[2], str):
+        found = current_format(about["format"]), about["version"], about["game"]
+        if not isinstance(found[2], str):
             raise StorageError("game must be a text")
-    if told[:2] != (FORMAT, VERSION):
+    if found[:2] != (FORMAT, VERSION):
         raise StorageError(
-            f"{str(path)!r} is a {told[0]} of version {told[1]}; this version reads {FORMAT} {VERSION}: "
-            "use the version that made it, or another folder"
+            f"{str(path)!r} is a {found[0]} of version {found[1]}; this version reads {FORMAT} {VERSION}: "
+            "use the version that wrote it, or another folder"
         )
     return about

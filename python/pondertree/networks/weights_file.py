@@ -1,7 +1,7 @@
-"""The file of a player, read with NumPy alone: what it says of itself, and its weights. Nothing in it is executed.
+"""Player files in safetensors format: metadata and float32 weights, validated before use. Reading needs NumPy alone.
 
-The format is safetensors: eight bytes with the length of a JSON header, the header, and the numbers of all tensors one
-after another, without gaps.
+The format: eight bytes with the length of a JSON header, the header, then the data of all tensors without gaps. Nothing
+in a file is executed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from pondertree.validation import brief
 
 FORMAT = "pondertree-player"
 VERSION = 1
-#: Tensors have at most so many axes, and headers at most so many bytes.
+#: Largest number of axes of a tensor, and of bytes of a header.
 MOST_AXES, LONGEST_HEADER = 8, 1 << 24
 
 
 def read_weights(content: bytes) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
-    """(what a player's file says of its making, its weights by name); they are checked but for fitting the network."""
+    """Returns (metadata, weights by name) of a player file; all checked except that they fit the network."""
     try:
         header, start = _header(content)
         about = json.loads(player_metadata(header.pop("__metadata__")))
         if not isinstance(about, dict):
             raise TypeError
-    except (ValueError, KeyError, TypeError, RecursionError):  # what they say may quote the whole file
-        raise StorageError(f"this is no file of a player, or it is damaged{_hint(content)}") from None
+    except (ValueError, KeyError, TypeError, RecursionError):  # their messages may quote the whole file
+        raise StorageError(f"not a player file, or a damaged one{_hint(content)}") from None
     if current_format(about.get("format")) != FORMAT or about.get("version") != VERSION:
         found = brief(f"a {about.get('format')} of version {about.get('version')}")
         raise StorageError(f"it is {found}; this version reads {FORMAT} {VERSION}")
@@ -46,16 +46,16 @@ def read_weights(content: bytes) -> tuple[dict[str, Any], dict[str, NDArray[np.f
 
 
 def _hint(content: bytes) -> str:
-    """What kind of file it is instead of a player, by its first bytes, or where players are."""
+    """Returns what else the file seems to be, by its first bytes, or where player files are."""
     if b"-checkpoint" in content[:4096]:
-        return ": it has the weights of a checkpoint, whose player.safetensors is beside it"
+        return ": it holds the training state of a checkpoint, whose player.safetensors is beside it"
     if content.startswith((b"PK", b"\x80")):
-        return ": it looks like a pickle, or an archive of them, which is never opened"
-    return ": players are player.safetensors in checkpoints/ and in players/, or files that end in .onnx"
+        return ": it looks like a pickle, or an archive of pickles, which are never opened"
+    return ": player files are player.safetensors in checkpoints/ and in players/, or end in .onnx"
 
 
 def _header(content: bytes) -> tuple[dict[str, Any], int]:
-    """(the header, where the numbers begin)."""
+    """Returns (header, offset of the data)."""
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > min(len(content) - 8, LONGEST_HEADER):
         raise ValueError
@@ -73,7 +73,7 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _tensors(header: dict[str, Any], content: bytes, start: int) -> dict[str, NDArray[np.float32]]:
-    """The arrays that a header describes, which lie one after another to the end of the file."""
+    """Returns the arrays that a header describes, which must cover the data without gaps."""
     places: list[tuple[int, int, str, tuple[int, ...]]] = []
     for name, entry in header.items():
         shown = repr(name)[:80]
@@ -83,7 +83,7 @@ def _tensors(header: dict[str, Any], content: bytes, start: int) -> dict[str, ND
             raise StorageError(f"its weights must be float32 (F32): {shown} is {repr(entry['dtype'])[:40]}")
         shape, offsets = _whole(entry["shape"]), _whole(entry["data_offsets"])
         if shape is None or len(shape) > MOST_AXES or offsets is None or len(offsets) != 2:
-            raise StorageError(f"its weights are damaged: tensor {shown} has no shape, or no place in the file")
+            raise StorageError(f"its weights are damaged: tensor {shown} has no valid shape or offsets")
         begin, end = offsets
         if begin > end or end - begin != 4 * math.prod(shape):
             raise StorageError(f"its weights are damaged: tensor {shown} has another size than its shape")
@@ -92,10 +92,10 @@ def _tensors(header: dict[str, Any], content: bytes, start: int) -> dict[str, ND
     reached = 0
     for begin, end, name, _ in places:
         if begin != reached:
-            raise StorageError(f"its weights are damaged: before tensor {repr(name)[:80]} is a gap, or an overlap")
+            raise StorageError(f"its weights are damaged: there is a gap or overlap before tensor {repr(name)[:80]}")
         reached = end
     if reached != len(content) - start:
-        raise StorageError("its weights are damaged: the file is too short, or too long")
+        raise StorageError("its weights are damaged: the file is too short or too long")
     return {
         name: np.frombuffer(content, "<f4", math.prod(shape), start + begin).astype(np.float32).reshape(shape)
         for begin, _, name, shape in places
@@ -103,14 +103,14 @@ def _tensors(header: dict[str, Any], content: bytes, start: int) -> dict[str, ND
 
 
 def _whole(numbers: Any) -> tuple[int, ...] | None:
-    """Whole numbers from 0 up; None where these are none."""
+    """Returns a list of non-negative integers as a tuple; None for anything else."""
     if not isinstance(numbers, list) or any(type(number) is not int or not 0 <= number < 1 << 48 for number in numbers):
         return None
     return tuple(numbers)
 
 
 def checksum(weights: dict[str, NDArray[np.float32]]) -> str:
-    """A SHA-256 of the names and numbers of all weights."""
+    """Returns a SHA-256 of the names and data of all weights."""
     total = hashlib.sha256()
     for name in sorted(weights):
         total.update(name.encode())
@@ -119,28 +119,28 @@ def checksum(weights: dict[str, NDArray[np.float32]]) -> str:
 
 
 def player_bytes(player: Any, about: dict[str, Any]) -> bytes:
-    """The content of the file of a folded network; `about` is plain data of its making, such as game and step."""
+    """Returns the file content of a folded network; `about` is JSON-compatible metadata such as game and step."""
     from safetensors.torch import save
 
     tensors = {name: tensor.detach().float().cpu().contiguous() for name, tensor in player.state_dict().items()}
-    told = {"format": FORMAT, "version": VERSION, "network": player.architecture.as_data(), **about}
-    told["sha256"] = checksum({name: tensor.numpy() for name, tensor in tensors.items()})
-    content: bytes = save(tensors, metadata={"pondertree": json.dumps(told)})
+    metadata = {"format": FORMAT, "version": VERSION, "network": player.architecture.as_data(), **about}
+    metadata["sha256"] = checksum({name: tensor.numpy() for name, tensor in tensors.items()})
+    content: bytes = save(tensors, metadata={"pondertree": json.dumps(metadata)})
     return content
 
 
 def read_player(path: Path) -> tuple[Any, dict[str, Any]]:
-    """(the network, plain data of its making) of a file that `player_bytes` made."""
+    """Reads a player file: (network, metadata)."""
     with reading(path, "a player", StorageError) as file:
         return player_of_bytes(file.read_bytes())
 
 
 def player_of_bytes(content: bytes) -> tuple[Any, dict[str, Any]]:
-    """The same from the content of a file."""
+    """Parses the content of a player file: (network, metadata)."""
     import torch
 
     about, weights = read_weights(content)
-    with torch.device("meta"):  # whatever the file claims, nothing is set aside but what it brings along
+    with torch.device("meta"):  # a false claim in the file allocates nothing
         network = _described(about.get("network"))
     tensors = {name: torch.from_numpy(array) for name, array in weights.items()}
     try:
@@ -153,7 +153,7 @@ def player_of_bytes(content: bytes) -> tuple[Any, dict[str, Any]]:
 
 
 def _described(data: Any) -> Any:
-    """The network that a file describes: one of a model, or a policy-value network."""
+    """Returns the network that the metadata describe: a model or a policy-value network."""
     from pondertree.networks.architecture import Architecture
     from pondertree.networks.model_architecture import ModelArchitecture
     from pondertree.networks.model_network import ModelNetwork

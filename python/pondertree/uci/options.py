@@ -255,10 +255,10 @@ DEFAULT_EVALUATION = Pesto()
 
 def open_network(path: str, threads: int) -> Any:
     """Loads the network of an ONNX file or of a training run."""
-    from pondertree.networks.loading import check_own_game, is_onnx, load, load_onnx
+    from pondertree.networks.loading import check_player_game, is_onnx, load, load_onnx
 
     player = load_onnx(path, threads) if is_onnx(path) else load(path)
-    check_own_game(player, describe(Chess()))
+    check_player_game(player, describe(Chess()))
     return player
 
 

@@ -1,4 +1,4 @@
-"""Configurations: what they refuse, and TOML in and out."""
+"""Training configurations: validation and the TOML round trip."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.learn import Config, EvaluationConfig, default_config, read_config, text_of_config
 from pondertree.learn.config.game_spec import game_spec
-from pondertree.learn.config.schema import SECTIONS, config_of_text, field_sentences, toml_value
+from pondertree.learn.config.schema import SECTIONS, config_of_text, field_docs, toml_value
 
 
 @pytest.mark.parametrize("kind", [Config, *SECTIONS.values()])
-def test_every_field_has_its_sentence(kind: Any) -> None:
-    sentences = field_sentences(kind)
+def test_every_field_is_documented(kind: Any) -> None:
+    sentences = field_docs(kind)
     assert all(sentences.get(field.name, "").endswith(".") for field in fields(kind))
 
 
 @pytest.mark.parametrize("game", ["tic-tac-toe", "connect4", "othello", "chess", "examples.games.nim:Nim"])
 @pytest.mark.parametrize("on_gpu", [False, True])
-def test_what_is_written_is_read_again(game: str, on_gpu: bool) -> None:
+def test_config_round_trips_through_toml(game: str, on_gpu: bool) -> None:
     if game.startswith("examples"):
         config = Config(game=game)
     else:
@@ -33,13 +33,13 @@ def test_what_is_written_is_read_again(game: str, on_gpu: bool) -> None:
     assert config_of_text(text_of_config(config), Config()) == config
 
 
-def test_a_compiled_game_has_one_name_that_is_written_down() -> None:
+def test_config_stores_canonical_name_of_compiled_game() -> None:
     for name in ("tictactoe", "TicTacToe", "tic_tac_toe", "tic-tac-toe", "pondertree.games:TicTacToe"):
         assert default_config(name) == default_config("tic-tac-toe")
         assert default_config(name).game == "tic-tac-toe"
 
 
-def test_defaults_of_what_has_no_name() -> None:
+def test_default_config_accepts_factory_of_unnamed_game() -> None:
     from examples.games.nim import Nim
 
     assert default_config(factory=Nim) == default_config("examples.games.nim:Nim")
@@ -49,11 +49,11 @@ def test_defaults_of_what_has_no_name() -> None:
 
     config = default_config(factory=Corridor, steps=3)
     assert (config.algorithm, config.steps, config.muzero.support) == ("muzero", 3, 30)
-    with pytest.raises(InvalidArgumentError, match="rewards are learned by algorithm muzero"):
+    with pytest.raises(InvalidArgumentError, match="rewards need algorithm muzero"):
         default_config(factory=Corridor, algorithm="gumbel")
 
 
-def test_an_environment_without_its_prefix() -> None:
+def test_environment_without_prefix_is_refused_with_hint() -> None:
     with pytest.raises(InvalidArgumentError, match=r"unknown game 'CartPole-v1'.*; an environment .* gym:CartPole-v1"):
         default_config("CartPole-v1")
     with pytest.raises(InvalidArgumentError, match=r"the compiled games are tic-tac-toe, connect4, othello, chess$"):
@@ -71,9 +71,9 @@ def test_defaults_follow_the_specifications() -> None:
     [
         ("minutse = 3", "unknown key 'minutse': did you mean 'minutes'"),
         ("[self_play]\nsimulation = 3", r"unknown key 'simulation' in \[self_play\]: did you mean 'simulations'"),
-        ("[network]\nzzzz = 3", r"unknown key 'zzzz' in \[network\]: there are blocks"),
+        ("[network]\nzzzz = 3", r"unknown key 'zzzz' in \[network\]: known keys are blocks"),
         ("network = 3", r"network must be a table, \[network\]"),
-        ("minutes = ", "this is no TOML"),
+        ("minutes = ", "invalid TOML"),
         ("[learner]\noptimiser = 'adam'", "learner.optimiser must be adamw or sgd"),
         ("[learner]\nlearning_rate = 0", "learner.learning_rate must be above 0"),
         ("[learner]\naveraged = 1", "learner.averaged must be at least 0 and below 1"),
@@ -88,7 +88,7 @@ def test_defaults_follow_the_specifications() -> None:
         ("game = ''", "game must be the name of a game"),
     ],
 )
-def test_mistakes_are_named(text: str, says: str, tmp_path: Path) -> None:
+def test_invalid_config_file_is_refused_with_cause(text: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text(text)
     with pytest.raises(InvalidArgumentError, match=says) as raised:
@@ -96,19 +96,19 @@ def test_mistakes_are_named(text: str, says: str, tmp_path: Path) -> None:
     assert "config.toml" in str(raised.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_config_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="cannot be read"):
         read_config(tmp_path / "none.toml", Config())
 
 
-def test_mistakes_of_names_in_python_are_named_as_in_a_file() -> None:
+def test_unknown_keyword_is_refused_like_unknown_key() -> None:
     with pytest.raises(InvalidArgumentError, match="unknown key 'stepz': did you mean 'steps'"):
         default_config("chess", stepz=3)
     with pytest.raises(InvalidArgumentError, match=r"unknown key 'simulation' in \[self_play\]: did you mean"):
         Config().with_values(self_play={"simulation": 3})
 
 
-def test_a_folder_may_be_a_path() -> None:
+def test_config_accepts_path_as_run_folder() -> None:
     config = default_config("tic-tac-toe", out=Path("runs") / "one")
     assert config.out == str(Path("runs") / "one")
     assert config_of_text(text_of_config(config), Config()) == config
@@ -116,20 +116,20 @@ def test_a_folder_may_be_a_path() -> None:
         Config(out=3)  # type: ignore[arg-type]
 
 
-def test_sections_are_of_their_kind() -> None:
+def test_config_refuses_section_of_other_type() -> None:
     with pytest.raises(InvalidArgumentError, match="network must be a NetworkConfig"):
         Config(network=EvaluationConfig())  # type: ignore[arg-type]
 
 
 @given(st.text() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.booleans())
-def test_values_of_toml(value: Any) -> None:
+def test_toml_value_round_trips(value: Any) -> None:
     import tomllib
 
     assert tomllib.loads(f"value = {toml_value(value)}")["value"] == value
 
 
 class Blind:
-    """A game that nobody can see."""
+    """A game without `observation`."""
 
     to_play, is_terminal, num_actions, num_players = 0, False, 2, 2
 
@@ -144,14 +144,14 @@ class Blind:
 
 
 class NeedsArgument(Blind):
-    """A game that does not start by itself."""
+    """A game whose class needs an argument."""
 
     def __init__(self, size: int) -> None:
         self.size = size
 
 
 class OneNumber(Blind):
-    """A game that is seen as one number without an axis."""
+    """A game whose observation has no axis."""
 
     def observation(self) -> np.ndarray[Any, Any]:
         return np.zeros((), np.float32)
@@ -167,10 +167,10 @@ class Unturned(Blind):
         raise KeyError("board")
 
 
-def test_games_that_cannot_be_learned() -> None:
+def test_untrainable_game_is_refused_with_cause() -> None:
     with pytest.raises(GameContractError, match=r"NeedsArgument' must give a starting state .* without arguments"):
         game_spec(f"{__name__}:NeedsArgument")
-    with pytest.raises(GameContractError, match=r"OneNumber.observation\(\) has shape \(\): it must have an axis"):
+    with pytest.raises(GameContractError, match=r"OneNumber.observation\(\) has shape \(\): it must have at least one"):
         game_spec("", OneNumber)
     with pytest.raises(GameContractError, match=r"Unturned.symmetries\(\) failed: KeyError: 'board'"):
         game_spec("", Unturned)
@@ -180,12 +180,12 @@ def test_games_that_cannot_be_learned() -> None:
         game_spec("go")
     with pytest.raises(InvalidArgumentError, match="cannot be imported"):
         game_spec("examples.games.none:None")
-    with pytest.raises(InvalidArgumentError, match="cannot be learned"):
+    with pytest.raises(InvalidArgumentError, match="cannot be trained"):
         game_spec("examples.games.coin_row:CoinRow")
 
 
-def test_a_configuration_is_written_also_where_sources_have_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package that is replaced during a long training must not end it."""
+def test_config_is_written_without_source_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replacing the package during a long run must not end it."""
     from pondertree.learn.config import schema
 
     def gone(kind: Any) -> str:
@@ -193,9 +193,9 @@ def test_a_configuration_is_written_also_where_sources_have_gone(monkeypatch: py
 
     monkeypatch.setattr("inspect.getsource", gone)
     config = default_config("chess")
-    assert "# Moves in every game" in text_of_config(config)
-    schema.field_sentences.cache_clear()
+    assert "# Self-play moves per game" in text_of_config(config)
+    schema.field_docs.cache_clear()
     bare = text_of_config(config)
-    schema.field_sentences.cache_clear()
+    schema.field_docs.cache_clear()
     assert config_of_text(bare, Config()) == config
-    assert "# Moves in every game" not in bare
+    assert "# Self-play moves per game" not in bare

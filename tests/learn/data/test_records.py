@@ -1,4 +1,4 @@
-"""Games as records, shards and a store: nothing is lost, nothing is stored twice, nothing half written is read."""
+"""Game records, shards and the store: durable, idempotent, checked on reading."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = ["npz", pytest.param("parquet", marks=pytest.mark.skipif(not HAS_PYARROW
 
 
 def make_game(number: int, plies: int = 6, seed: int = 0) -> GameRecord:
-    """A game of random moves with policies to match."""
+    """Returns a game of random moves with policy targets."""
     numbers = np.random.default_rng([number, seed])
     state = ConnectFour()
     moves, actions, policies = [], [], []
@@ -59,14 +59,14 @@ def same(one: GameRecord, other: GameRecord) -> bool:
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 30)), max_size=5))
-def test_columns_give_games_back(told: list[tuple[int, int]]) -> None:
+def test_columns_round_trip(told: list[tuple[int, int]]) -> None:
     games = [make_game(number, plies) for number, plies in told]
     back = from_columns(to_columns(games))
     assert len(back) == len(games)
     assert all(same(one, other) for one, other in zip(games, back, strict=True))
 
 
-def test_examples_are_positions_with_what_is_learned_of_them() -> None:
+def test_examples_pair_positions_with_targets() -> None:
     game = make_game(3, 12)
     examples = list(game.examples(ConnectFour))
     state = ConnectFour()
@@ -83,7 +83,7 @@ def test_examples_are_positions_with_what_is_learned_of_them() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_shard_gives_games_back(kind: str, tmp_path: Path) -> None:
+def test_shard_round_trips(kind: str, tmp_path: Path) -> None:
     games = [make_game(number, number) for number in range(9)]
     shard = write_shard(tmp_path, 0, games, kind=kind)
     assert list_shards(tmp_path) == [shard]
@@ -94,7 +94,7 @@ def test_a_shard_gives_games_back(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_a_damaged_shard_is_named_or_equal(kind: str, tmp_path: Path, data: Any) -> None:
+def test_damaged_shard_is_refused_by_name_or_reads_equal(kind: str, tmp_path: Path, data: Any) -> None:
     games = [make_game(number, 8) for number in range(4)]
     shard = write_shard(tmp_path, 0, games, kind=kind)
     content = bytearray(shard.path.read_bytes())
@@ -113,7 +113,7 @@ def test_a_damaged_shard_is_named_or_equal(kind: str, tmp_path: Path, data: Any)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_shard_of_more_games_than_one_batch_gives_them_back_in_order(kind: str, tmp_path: Path) -> None:
+def test_shard_larger_than_decoding_batch_keeps_order(kind: str, tmp_path: Path) -> None:
     games = [make_game(number, number % 7) for number in range(3 * BATCH + 5)]
     read = read_shard(write_shard(tmp_path, 0, games, kind=kind))
     assert len(read) == len(games)
@@ -121,7 +121,7 @@ def test_a_shard_of_more_games_than_one_batch_gives_them_back_in_order(kind: str
 
 
 @pytest.mark.skipif(not HAS_PYARROW, reason="needs pyarrow")
-def test_a_parquet_shard_of_another_number_of_games_is_refused_before_it_is_decoded(
+def test_parquet_shard_with_wrong_game_count_is_refused_before_decoding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import pyarrow.parquet as pq
@@ -136,30 +136,30 @@ def test_a_parquet_shard_of_another_number_of_games_is_refused_before_it_is_deco
         read_shard(replace(shard, count=3))
 
 
-def test_numbers_that_are_not_finite_are_refused() -> None:
+def test_columns_with_non_finite_numbers_are_refused() -> None:
     columns = to_columns([make_game(1)])
     columns["policy"][0] = np.nan
-    with pytest.raises(InvalidArgumentError, match="game 1: a number in it is not finite"):
+    with pytest.raises(InvalidArgumentError, match="game 1: it has a number that is not finite"):
         from_columns(columns)
 
 
-def test_a_missing_shard_is_noticed(tmp_path: Path) -> None:
+def test_missing_shard_is_reported(tmp_path: Path) -> None:
     store = GameStore(tmp_path)
     store.append([make_game(0)])
     first = store.shards[0].path
     store.append([make_game(1), make_game(2)])
     first.unlink()
-    with pytest.raises(StorageError, match="should have a shard that begins with game 0"):
+    with pytest.raises(StorageError, match="should have a shard that starts with game 0"):
         GameStore(tmp_path)
-    with pytest.raises(StorageError, match="has 0 games, but the checkpoint knows 5"):
+    with pytest.raises(StorageError, match="has 0 games, but the checkpoint counts 5"):
         GameStore(tmp_path / "other", 5)
 
 
-def test_games_after_the_checkpoint_are_taken_from_the_disk_not_stored_again(tmp_path: Path) -> None:
+def test_store_append_is_idempotent_for_replayed_games(tmp_path: Path) -> None:
     store = GameStore(tmp_path)
     for numbers in ([0, 1], [3, 2], [4]):
         store.append([make_game(number) for number in numbers])
-    # A training that goes on from the checkpoint behind the first shard, and plays the same games again.
+    # A run that resumes from the checkpoint after the first shard and replays the same games.
     again = GameStore(tmp_path, 2)
     assert (again.counted, again.stored, again.known) == (2, 5, {2, 3, 4})
     counting = again.append([make_game(3, seed=1), make_game(2, seed=1)])
@@ -172,7 +172,7 @@ def test_games_after_the_checkpoint_are_taken_from_the_disk_not_stored_again(tmp
     assert everything == [0, 1, 3, 2, 4, 5]
 
 
-def test_games_that_went_otherwise_count_at_once_and_are_not_stored_twice(tmp_path: Path) -> None:
+def test_store_counts_waiting_games_when_replay_diverges(tmp_path: Path) -> None:
     store = GameStore(tmp_path)
     for numbers in ([0], [1, 2], [3]):
         store.append([make_game(number) for number in numbers])
@@ -184,7 +184,7 @@ def test_games_that_went_otherwise_count_at_once_and_are_not_stored_twice(tmp_pa
     assert everything == [0, 1, 2, 3, 7]
 
 
-def test_the_newest_games_are_read_as_far_as_needed(tmp_path: Path) -> None:
+def test_newest_reads_only_needed_shards(tmp_path: Path) -> None:
     store = GameStore(tmp_path)
     for number in range(6):
         store.append([make_game(number, 9)])
@@ -193,7 +193,7 @@ def test_the_newest_games_are_read_as_far_as_needed(tmp_path: Path) -> None:
     assert [game.number for game in GameStore(tmp_path, 3).newest(10**6)] == [0, 1, 2]
 
 
-def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported_and_loses_no_game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = GameStore(tmp_path)
     store.append([make_game(0)])
 
@@ -202,7 +202,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path: Path, monkeypatch: py
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(StorageError, match="No space left on device; those stored before are safe"):
+        with pytest.raises(StorageError, match="No space left on device; games stored earlier are intact"):
             store.append([make_game(1)])
     assert (store.stored, store.counted) == (1, 1)
     again = GameStore(tmp_path)

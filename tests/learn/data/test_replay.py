@@ -1,4 +1,4 @@
-"""The window of positions: what it holds, how it is drawn from, and observations packed without loss."""
+"""The replay buffer: content, sampling, lossless packing of observations."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pondertree import games
 from pondertree.errors import InvalidActionError
 from pondertree.learn.config.game_spec import game_spec
 from pondertree.learn.config.sections import ReplayConfig
-from pondertree.learn.data.observations import seen_in
+from pondertree.learn.data.observations import packed_observations
 from pondertree.learn.data.records import GameRecord
-from pondertree.learn.data.replay import Replay, TrainingBatch
+from pondertree.learn.data.replay import ReplayBuffer, TrainingBatch
 
 torch = pytest.importorskip("torch")
 
@@ -32,8 +32,8 @@ def observations_of(batch: TrainingBatch, shape: tuple[int, ...]) -> np.ndarray:
     seed=st.integers(0, 1000),
     opening=st.integers(0, 5),
 )
-def test_a_game_is_seen_as_its_states_show_it(name: str, seed: int, opening: int) -> None:
-    """Packed and unpacked again, observations are those of the states, and turns are theirs."""
+def test_packed_observations_match_states(name: str, seed: int, opening: int) -> None:
+    """Unpacked observations and players to move equal those of the states."""
     spec = game_spec(name)
     numbers = np.random.default_rng(seed)
     states, moves = [spec.factory()], []
@@ -54,28 +54,28 @@ def test_a_game_is_seen_as_its_states_show_it(name: str, seed: int, opening: int
         policy=nothing,
         returns=nothing,
     )
-    seen, players = seen_in(record, spec)
+    seen, players = packed_observations(record, spec)
     found = unpacked(torch.from_numpy(seen.planes.view(np.int64)), torch.from_numpy(seen.numbers), spec.shape)
     expected = [state.observation() for state in states[opening:-1]]
     np.testing.assert_array_equal(found, np.reshape(expected, (-1, *spec.shape)))
     assert players.tolist() == [state.to_play for state in states[opening:-1]]
 
 
-def test_a_line_with_an_illegal_move_is_refused() -> None:
+def test_packed_line_refuses_illegal_move() -> None:
     with pytest.raises(InvalidActionError, match="action 9 is not legal here"):
         games.ConnectFour()._line(np.array([3, 9], dtype=np.uint16))
 
 
-def test_a_position_of_chess_takes_a_thirtieth_of_its_observation() -> None:
+def test_packed_chess_position_is_thirtieth_of_observation() -> None:
     planes, numbers, _ = games.Chess()._line(np.array([], dtype=np.uint16))
     assert 8 * planes.shape[1] + 4 * numbers.shape[1] < 119 * 64 * 4 / 30
 
 
 @settings(max_examples=30)
 @given(counts=st.lists(st.integers(0, 25), min_size=1, max_size=12), window=st.integers(1, 60))
-def test_the_window_holds_the_newest_positions_in_their_order(counts: list[int], window: int) -> None:
+def test_replay_buffer_holds_newest_positions_in_order(counts: list[int], window: int) -> None:
     spec = game_spec("connect4")
-    replay = Replay(spec, ReplayConfig(window=window, learned_first=1))
+    replay = ReplayBuffer(spec, ReplayConfig(window=window, learned_first=1))
     told = [make_game(number, plies) for number, plies in enumerate(counts)]
     added = sum(replay.add([game]) for game in told)
     expected = [one for game in told for one in game.examples(spec.factory) if one.policy is not None]
@@ -97,17 +97,17 @@ def test_the_window_holds_the_newest_positions_in_their_order(counts: list[int],
 
 
 @pytest.mark.parametrize("fresh", [0.0, 0.5, 1.0])
-def test_newer_positions_are_drawn_more_often(fresh: float) -> None:
+def test_replay_buffer_sampling_is_recency_weighted(fresh: float) -> None:
     spec = game_spec("connect4")
-    replay = Replay(spec, ReplayConfig(window=1000, learned_first=1, fresh=fresh))
+    replay = ReplayBuffer(spec, ReplayConfig(window=1000, learned_first=1, fresh=fresh))
     replay.add([make_game(number, 20) for number in range(60)])
-    # Which place was drawn can be read off the values, which are all different.
+    # Values are distinct, so they identify the sampled index.
     everything = replay.take(np.arange(len(replay))).values
     drawn = replay.sample(100_000, np.random.default_rng(1)).values
     halves = np.searchsorted(np.sort(everything), drawn)
     places = np.argsort(everything)[np.minimum(halves, len(everything) - 1)]
     newer = (places >= len(replay) / 2).mean()
-    # The density 1 - fresh + 2 fresh x has so much weight above 1/2.
+    # Probability of the newer half under the density 1 - fresh + 2 fresh x.
     assert newer == pytest.approx(0.5 + fresh / 4, abs=0.02)
     assert (
         replay.sample(50, np.random.default_rng(2)).values.tolist()

@@ -1,4 +1,4 @@
-"""What came of each position: results by whose turn it was, rewards of some steps and the value after them."""
+"""n-step returns: results by player to move, rewards, bootstrapping."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pondertree.learn.data.records import GameRecord
-from pondertree.learn.data.targets import NOTHING, returns_of
+from pondertree.learn.data.targets import NO_BOOTSTRAP, returns_of
 
 
 def record(moves: int, **fields: Any) -> GameRecord:
@@ -29,17 +29,17 @@ def record(moves: int, **fields: Any) -> GameRecord:
     )
 
 
-def test_a_result_changes_its_sign_with_the_player() -> None:
+def test_result_alternates_sign_with_player() -> None:
     game = record(3, returns=np.array([1.0, -1.0], np.float32))
     told = returns_of(game, np.array([0, 1, 0], np.uint8), 1.0, 0)
     assert told.known.tolist() == [1.0, -1.0, 1.0]
     assert told.rewards.tolist() == [0.0, 0.0, 1.0]
-    assert told.ahead.tolist() == [NOTHING] * 3
+    assert told.bootstrap_offset.tolist() == [NO_BOOTSTRAP] * 3
     assert told.ends
 
 
 @pytest.mark.parametrize("how", ["cut", "resigned"])
-def test_a_game_that_was_broken_off_has_a_result_and_no_last_reward(how: str) -> None:
+def test_truncated_game_has_result_without_last_reward(how: str) -> None:
     game = record(3, returns=np.array([-1.0, 1.0], np.float32), **{how: True})
     told = returns_of(game, np.array([0, 1, 0], np.uint8), 1.0, 0)
     assert told.known.tolist() == [-1.0, 1.0, -1.0]
@@ -47,20 +47,20 @@ def test_a_game_that_was_broken_off_has_a_result_and_no_last_reward(how: str) ->
     assert not told.ends
 
 
-def test_an_earlier_position_is_worth_less_of_the_result() -> None:
+def test_discount_shrinks_result_of_earlier_positions() -> None:
     told = returns_of(record(3, returns=np.array([1.0, -1.0], np.float32)), np.array([0, 1, 0], np.uint8), 0.5, 0)
     assert told.known.tolist() == [0.25, -0.5, 1.0]
 
 
-def test_two_steps_by_hand() -> None:
+def test_two_step_returns_match_hand_computation() -> None:
     game = record(4, values=[10, 20, 30, 40], rewards=np.array([1, 2, 3, 4], np.float32))
     told = returns_of(game, np.zeros(4, np.uint8), 0.5, 2)
     assert told.known.tolist() == [2.0, 3.5, 5.0, 4.0]
-    assert told.ahead.tolist() == [2, 2, NOTHING, NOTHING]
+    assert told.bootstrap_offset.tolist() == [2, 2, NO_BOOTSTRAP, NO_BOOTSTRAP]
     assert told.values(game.values, 0.5).tolist() == [2.0 + 0.25 * 30, 3.5 + 0.25 * 40, 5.0, 4.0]
     cut = record(4, values=[10, 20, 30, 40], rewards=np.array([1, 2, 3, 4], np.float32), cut=True)
     told = returns_of(cut, np.zeros(4, np.uint8), 0.5, 2)
-    # What came behind the last position was not seen: its own value stands for it, not 0.
+    # Beyond the last position nothing is known: it bootstraps from its own value, not from 0.
     assert told.values(cut.values, 0.5).tolist() == [2.0 + 0.25 * 30, 3.5 + 0.25 * 40, 3.0 + 0.5 * 40, 40.0]
 
 
@@ -72,7 +72,9 @@ def test_two_steps_by_hand() -> None:
     cut=st.booleans(),
     seed=st.integers(0, 10**6),
 )
-def test_it_is_the_sum_it_should_be(rewards: list[float], steps: int, discount: float, cut: bool, seed: int) -> None:
+def test_n_step_returns_match_explicit_sum(
+    rewards: list[float], steps: int, discount: float, cut: bool, seed: int
+) -> None:
     count = len(rewards)
     values = np.random.default_rng(seed).normal(size=count).astype(np.float32)
     game = record(count, values=values, rewards=np.array(rewards, np.float32), cut=cut)

@@ -1,4 +1,4 @@
-"""Rows in memory: the newest, in their order, whatever came."""
+"""The ring buffer keeps the newest rows in order."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pondertree.learn.data import replay as rings
-from pondertree.learn.data.replay import Ring
+from pondertree.learn.data.replay import RingBuffer
 
 
 @settings(max_examples=60, deadline=None)
 @given(most=st.integers(1, 40), sizes=st.lists(st.integers(1, 25), max_size=12))
-def test_it_holds_the_newest_rows_in_their_order(most: int, sizes: list[int]) -> None:
+def test_ring_buffer_holds_newest_rows_in_order(most: int, sizes: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rings, "FIRST_ROWS", 3)
-        ring = Ring(most, {"number": np.zeros((), np.int64), "pair": np.zeros(2, np.float32)})
+        ring = RingBuffer(most, {"number": np.zeros((), np.int64), "pair": np.zeros(2, np.float32)})
         came: list[int] = []
         for size in sizes:
             new = np.arange(len(came), len(came) + size)
@@ -29,10 +29,10 @@ def test_it_holds_the_newest_rows_in_their_order(most: int, sizes: list[int]) ->
             assert ring.take("pair", places)[:, 1].tolist() == [-number for number in kept]
 
 
-def test_rows_can_become_wider() -> None:
-    ring = Ring(10, {"actions": np.full(2, 7, np.uint16)})
+def test_ring_buffer_widens_rows() -> None:
+    ring = RingBuffer(10, {"actions": np.full(2, 7, np.uint16)})
     ring.append({"actions": np.array([[1, 2]], np.uint16)})
     ring.widen("actions", 4)
-    ring.widen("actions", 3)  # they never become narrower
+    ring.widen("actions", 3)  # narrowing has no effect
     ring.append({"actions": np.array([[1, 2, 3, 4]], np.uint16)})
     assert ring.take("actions", np.arange(2)).tolist() == [[1, 2, 7, 7], [1, 2, 3, 4]]

@@ -1,4 +1,4 @@
-"""Games that a model learns from: what comes after a position, and behind the end."""
+"""Unrolled batches: targets along a game and beyond its end."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pondertree.games import TicTacToe  # noqa: E402
 from pondertree.gpu.buffer import unpacked  # noqa: E402
 from pondertree.learn.config.game_spec import GameSpec, game_spec  # noqa: E402
 from pondertree.learn.data.records import GameRecord  # noqa: E402
-from pondertree.learn.data.trajectories import Trajectories  # noqa: E402
+from pondertree.learn.data.trajectories import TrajectoryBuffer  # noqa: E402
 from pondertree.learn.self_play.actor import SelfPlay  # noqa: E402
 
 NUMBERS = np.random.default_rng(0)
 
 
-def played(count: int, **values: Any) -> tuple[GameSpec, Trajectories, list[GameRecord]]:
-    """Games of tic-tac-toe that nobody thought about, in memory."""
+def played(count: int, **values: Any) -> tuple[GameSpec, TrajectoryBuffer, list[GameRecord]]:
+    """Returns a buffer of tic-tac-toe games with made-up search results."""
     config = small(Path("unused"), algorithm="muzero", **values)
     spec = game_spec("tic-tac-toe")
     self_play = SelfPlay(spec, config.with_values(algorithm="gumbel"), Uniform())
@@ -32,18 +32,18 @@ def played(count: int, **values: Any) -> tuple[GameSpec, Trajectories, list[Game
     games: list[GameRecord] = []
     while len(games) < count:
         games += self_play.move(0)
-    replay = Trajectories(spec, config)
+    replay = TrajectoryBuffer(spec, config)
     replay.add(games)
     return spec, replay, games
 
 
-def seen(replay: Trajectories, places: Any) -> Any:
-    found = replay.seen_at(np.asarray(places))
+def seen(replay: TrajectoryBuffer, places: Any) -> Any:
+    found = replay.observations_at(np.asarray(places))
     planes, numbers = torch.from_numpy(found.planes.view(np.int64)), torch.from_numpy(found.numbers)
     return unpacked(planes, numbers, (3, 3, 3) if planes.shape[1] + numbers.shape[1] == 3 else (-1, 3, 3)).numpy()
 
 
-def test_a_row_follows_the_game_and_then_nothing_happens() -> None:
+def test_unrolled_row_follows_game_then_absorbs() -> None:
     _, replay, games = played(12, learner={"root_value_share": 0.0})
     place = 0
     for game in games:
@@ -62,7 +62,7 @@ def test_a_row_follows_the_game_and_then_nothing_happens() -> None:
             assert batch.moves[0, :inside].tolist() == game.moves[number : number + inside].tolist()
             for depth in range(steps + 1):
                 if depth < left:
-                    # The sign is the player's whose turn it is then.
+                    # Values are for the player to move at that depth.
                     assert batch.values[0, depth] == (-1) ** depth * batch.values[0, 0]
                     assert batch.searched[0, depth] == 1.0
                     assert batch.policy[0, depth].sum() == pytest.approx(1.0, abs=1e-5)
@@ -80,7 +80,7 @@ def test_a_row_follows_the_game_and_then_nothing_happens() -> None:
     assert place == len(replay)
 
 
-def test_behind_a_game_that_was_cut_nothing_is_known() -> None:
+def test_targets_beyond_truncation_are_masked() -> None:
     _, replay, games = played(4, self_play={"max_moves": 4, "opening_plies": 0})
     cut = next(number for number, game in enumerate(games) if game.cut)
     first = sum(len(game.moves) for game in games[:cut])
@@ -89,7 +89,7 @@ def test_behind_a_game_that_was_cut_nothing_is_known() -> None:
     assert batch.rewards[0, 0] == 0.0
 
 
-def test_the_share_of_the_root_value() -> None:
+def test_value_target_mixes_in_root_value() -> None:
     _, plain, games = played(6, learner={"root_value_share": 0.0})
     _, mixed, _ = played(6, learner={"root_value_share": 0.25})
     places = np.arange(len(plain))
@@ -98,16 +98,16 @@ def test_the_share_of_the_root_value() -> None:
     np.testing.assert_allclose(both, 0.75 * results + 0.25 * found, atol=1e-6)
 
 
-def test_what_was_wrong_is_drawn_more_often_and_counts_less() -> None:
+def test_prioritised_replay_corrects_by_importance_weights() -> None:
     _, replay, _ = played(10, muzero={"priority": 1.0, "priority_correction": 1.0})
     length = len(replay)
     errors = np.full(length, 0.5, np.float32)
     errors[3] = 10.0
-    replay.learn_errors(np.arange(length), errors)
+    replay.update_priorities(np.arange(length), errors)
     chosen, weights = replay.draw(20_000, np.random.default_rng(1))
     share = (chosen == 3).mean()
     assert share == pytest.approx(10.001 / (10.001 + (length - 1) * 0.501), rel=0.1)
-    # Weight times chance is the same for all.
+    # Importance weight times probability is constant.
     assert weights[chosen == 3][0] * 10.001 == pytest.approx(weights[chosen == 4][0] * 0.501, rel=1e-3)
     assert weights.max() == 1.0
     saved = replay.saved()
@@ -118,7 +118,7 @@ def test_what_was_wrong_is_drawn_more_often_and_counts_less() -> None:
     )
 
 
-def test_newer_positions_are_drawn_more_often() -> None:
+def test_trajectory_buffer_sampling_is_recency_weighted() -> None:
     _, replay, _ = played(30, replay={"fresh": 1.0})
     chosen, weights = replay.draw(4000, np.random.default_rng(1))
     assert chosen.mean() / len(replay) == pytest.approx(2 / 3, abs=0.02)
@@ -148,7 +148,7 @@ class TwiceInARow:
         return np.zeros(2, np.float32)
 
 
-def test_players_who_do_not_take_turns_are_refused() -> None:
+def test_non_alternating_players_are_refused() -> None:
     config = small(Path("unused"), algorithm="muzero")
     spec = game_spec("", TwiceInARow)
     self_play = SelfPlay(spec, config.with_values(algorithm="gumbel", self_play={"opening_plies": 0}), Uniform())
@@ -157,4 +157,4 @@ def test_players_who_do_not_take_turns_are_refused() -> None:
     while not games:
         games += self_play.move(0)
     with pytest.raises(GameContractError, match="moves twice in a row"):
-        Trajectories(spec, config).add(games)
+        TrajectoryBuffer(spec, config).add(games)

@@ -1,4 +1,4 @@
-"""Positions of Connect 4 in which it matters what is played, and the measure made of them."""
+"""Connect 4 positions in which some moves lose value, and the measure built on them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def worst(states: list[ConnectFour]) -> list[int]:
     return [min(s.action_values, key=s.action_values.__getitem__) for s in solve_many(states)]
 
 
-def test_positions_are_different_unfinished_and_have_something_to_lose() -> None:
+def test_generated_positions_are_distinct_unfinished_and_critical() -> None:
     positions = value_keeping_positions(60, seed=3, plies=(14, 24))
     assert len({position.state for position in positions}) == len(positions) == 60
     for position, solution in zip(positions, solve_many([p.state for p in positions]), strict=True):
@@ -36,20 +36,20 @@ def test_positions_are_different_unfinished_and_have_something_to_lose() -> None
         assert position.value in (0, 1)
         assert position.keeping == {a for a, value in solution.action_values.items() if value == solution.value}
         assert 0 < len(position.keeping) < len(position.state.legal_actions())
-    # Both ends of the range are met, and no ply has more than its share by far.
+    # The range is used to both ends, and evenly.
     counts = np.bincount([position.ply for position in positions], minlength=25)[14:]
     assert counts[0] > 0
     assert counts[-1] > 0
     assert counts.max() < 20
 
 
-def test_the_seed_decides_and_nothing_else() -> None:
+def test_generated_positions_depend_on_seed_alone() -> None:
     one = value_keeping_positions(10, seed=5, plies=(16, 22))
     assert value_keeping_positions(10, seed=5, plies=(16, 22), threads=1, max_memory=1) == one
     assert value_keeping_positions(10, seed=6, plies=(16, 22)) != one
 
 
-def test_the_share_is_one_for_the_best_and_none_for_the_worst() -> None:
+def test_share_is_one_for_best_moves_and_zero_for_worst() -> None:
     positions = value_keeping_positions(20, seed=1, plies=(16, 24))
     assert share_of_value_keeping_moves(best, positions) == 1.0
     assert share_of_value_keeping_moves(worst, positions) == 0.0
@@ -62,11 +62,11 @@ def test_the_share_is_one_for_the_best_and_none_for_the_worst() -> None:
     assert share_of_value_keeping_moves(half, positions) == 0.5
 
 
-def test_mistakes_are_named() -> None:
+def test_invalid_arguments_are_reported() -> None:
     positions = value_keeping_positions(2, seed=1, plies=(20, 24))
-    with pytest.raises(EvaluationError, match="choose gave 1 actions for 2 states"):
+    with pytest.raises(EvaluationError, match="choose returned 1 actions for 2 states"):
         share_of_value_keeping_moves(lambda states: [0], positions)
-    with pytest.raises(EvaluationError, match=r"choose gave action 9 for states\[0\]: legal are"):
+    with pytest.raises(EvaluationError, match=r"choose returned action 9 for states\[0\]: legal are"):
         share_of_value_keeping_moves(lambda states: [9, 9], positions)
     with pytest.raises(InvalidArgumentError, match="positions must hold"):
         share_of_value_keeping_moves(best, [])
@@ -75,6 +75,6 @@ def test_mistakes_are_named() -> None:
             value_keeping_positions(2, seed=1, plies=plies)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="count"):
         value_keeping_positions(0, seed=1)
-    # Few positions of ply 41 have a choice at all: it says so instead of looking for ever.
-    with pytest.raises(InvalidArgumentError, match="no further position of ply 41"):
+    # Few positions of ply 41 have a choice: the search for them gives up with an error.
+    with pytest.raises(InvalidArgumentError, match="no new position of ply 41"):
         value_keeping_positions(1, seed=1, plies=(41, 41))

@@ -1,4 +1,4 @@
-"""Reference opponents that grow with the player, and ratings on one scale."""
+"""The ladder of anchor opponents, and ratings on one scale."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pondertree.errors import InvalidArgumentError
 from pondertree.learn import train
 from pondertree.learn.config.defaults import default_config
 from pondertree.learn.config.sections import EvaluationConfig
-from pondertree.learn.evaluation.ladder import climb, first_rung, opponents_of, uncalibrated
+from pondertree.learn.evaluation.ladder import first_opponent, opponents_of, play_ladder, uncalibrated
 from pondertree.learn.evaluation.metrics import read_metrics
 from pondertree.learn.evaluation.ratings import Games, Interval, interval, rate, rating_of
 from pondertree.match.statistics import score_of as expected_score
@@ -41,34 +41,34 @@ def line(**matches: list[int]) -> dict[str, Any]:
         (3, {"UCT 8": 1.0}, ["UCT 8"]),
         (3, {"UCT 8": 0.2, "UCT 4": 0.1, "UCT 2": 0.21}, ["UCT 8", "UCT 4", "UCT 2"]),
         (0, {"UCT 1": 0.0}, ["UCT 1"]),
-        # Up and down do not alternate within one evaluation.
+        # The direction does not change within one evaluation.
         (1, {"UCT 2": 0.9, "UCT 4": 0.0}, ["UCT 2", "UCT 4"]),
         (1, {"UCT 2": 0.0, "UCT 1": 1.0}, ["UCT 2", "UCT 1"]),
     ],
 )
-def test_climb_meets_opponents_until_one_is_neither_too_weak_nor_too_strong(
+def test_ladder_stops_at_opponent_neither_too_weak_nor_too_strong(
     begin: int, scores: dict[str, float], met: list[str]
 ) -> None:
-    assert climb(RUNGS, begin, 0.8, scores.__getitem__) == met
+    assert play_ladder(RUNGS, begin, 0.8, scores.__getitem__) == met
 
 
-def test_evaluation_begins_with_the_opponent_that_the_last_one_ended_with() -> None:
-    assert first_rung(RUNGS, []) == 0
+def test_evaluation_starts_with_last_opponent_of_previous_one() -> None:
+    assert first_opponent(RUNGS, []) == 0
     lines = [line(UCT_1=[0, 0, 0, 0, 2], UCT_2=[1, 0, 1, 0, 0]), {"kind": "round"}, line(step_1=[0, 0, 2, 0, 0])]
-    assert first_rung(RUNGS, lines) == 1
-    # Opponents that are no longer on the ladder do not count.
-    assert first_rung(("UCT 4", "UCT 8"), lines) == 0
+    assert first_opponent(RUNGS, lines) == 1
+    # Opponents removed from the ladder are ignored.
+    assert first_opponent(("UCT 4", "UCT 8"), lines) == 0
 
 
-def test_opponents_that_have_not_met_are_calibrated_down_to_the_weakest() -> None:
+def test_uncalibrated_anchors_are_paired_down_to_weakest() -> None:
     assert uncalibrated(RUNGS, ["UCT 1"], []) == []
     assert uncalibrated(RUNGS, ["UCT 4"], []) == [("UCT 2", "UCT 1"), ("UCT 4", "UCT 2")]
     known = {**line(), "references": {"UCT 2": {"UCT 1": [0, 0, 2, 0, 0]}}}
     assert uncalibrated(RUNGS, ["UCT 2", "UCT 4"], [known, line()]) == [("UCT 4", "UCT 2")]
 
 
-def test_interval_of_two_players_by_hand() -> None:
-    """n games with a share p won: both ends satisfy n (p log(p/q) + (1-p) log((1-p)/(1-q))) = 1.92."""
+def test_interval_of_two_players_matches_hand_computation() -> None:
+    """For n games with score p both ends satisfy n (p log(p/q) + (1-p) log((1-p)/(1-q))) = 1.92."""
     found = interval([Games("a", "anchor", 300.0, 400)], "anchor", "a")
     assert found.elo == pytest.approx(400 * math.log10(3), rel=0.01)
     for end in (found.low, found.high):
@@ -78,7 +78,7 @@ def test_interval_of_two_players_by_hand() -> None:
 
 
 @given(st.integers(1, 200), st.integers(0, 200))
-def test_interval_of_exchanged_players_is_its_mirror_image(count: int, won: int) -> None:
+def test_interval_of_swapped_players_is_mirrored(count: int, won: int) -> None:
     points = min(won, count) / 1.0
     one = interval([Games("a", "anchor", points, count)], "anchor", "a")
     other = interval([Games("a", "anchor", count - points, count)], "anchor", "a")
@@ -87,7 +87,7 @@ def test_interval_of_exchanged_players_is_its_mirror_image(count: int, won: int)
     assert one.elo == pytest.approx(rate([Games("a", "anchor", points, count)], "anchor")["a"].elo, abs=1e-6)
 
 
-def test_interval_that_is_too_long_is_shown_as_a_bound() -> None:
+def test_uninformative_interval_is_shown_as_bound() -> None:
     def shown(points: float, count: int) -> str:
         return str(interval([Games("a", "anchor", points, count)], "anchor", "a"))
 
@@ -100,12 +100,12 @@ def test_interval_that_is_too_long_is_shown_as_a_bound() -> None:
     assert shown(200, 200).startswith("≥ +7")
 
 
-def test_rating_of_a_line_of_an_earlier_version_has_its_error_bar() -> None:
+def test_rating_of_older_metrics_line_keeps_error() -> None:
     assert rating_of({"elo": 10.0, "elo_error": 20.0}) == Interval(10.0, -10.0, 30.0)
     assert rating_of({"elo": None, "elo_error": None}) is None
 
 
-def test_intermediate_opponent_bounds_a_player_that_beats_the_weakest_always() -> None:
+def test_intermediate_anchor_bounds_player_that_always_beats_weakest() -> None:
     alone = [Games("player", "weak", 20.0, 20)]
     chained = [*alone, Games("player", "strong", 11.0, 20), Games("strong", "weak", 17.0, 20)]
     assert interval(alone, "weak", "player").bound == ">"
@@ -123,8 +123,8 @@ def evaluations(out: Path) -> list[dict[str, Any]]:
     ]
 
 
-def test_training_climbs_the_ladder_and_goes_on_where_it_was(tmp_path: Path) -> None:
-    """200 simulations with proofs beat UCT with 1 or 2 without a trained network; the next evaluation goes on there."""
+def test_resumed_run_continues_ladder_where_it_stopped(tmp_path: Path) -> None:
+    """200 simulations with proofs beat UCT with 1 or 2 without training; the next evaluation starts there."""
     config = small(tmp_path / "one", steps=4).with_values(evaluation=LADDER)
     train(config)
     [first] = evaluations(tmp_path / "one")
@@ -142,23 +142,23 @@ def test_training_climbs_the_ladder_and_goes_on_where_it_was(tmp_path: Path) -> 
     assert list(second["matches"])[-1] == "step 4"
     assert second["references"] == {}, "opponents meet each other once"
     assert len(result.evaluations) == 2
-    # Everything follows from the seed.
+    # The run is deterministic in its seed.
     train(small(tmp_path / "other", steps=4).with_values(evaluation=LADDER))
     assert evaluations(tmp_path / "other") == [first]
 
 
-def test_fixed_opponents_are_met_in_every_evaluation(tmp_path: Path) -> None:
+def test_fixed_opponents_are_played_in_every_evaluation(tmp_path: Path) -> None:
     fixed = {**LADDER, "uct_simulations": (2, 1), "games": 2}
     train(small(tmp_path, steps=2).with_values(evaluation=fixed))
     [found] = evaluations(tmp_path)
     assert (list(found["matches"]), found["references"]) == (["UCT 1", "UCT 2"], {})
-    # Neither fixed opponents nor a ladder: only earlier players are met, and there is no scale.
+    # Without fixed opponents and ladder, only predecessors are met, and there is no Elo.
     train(small(tmp_path, steps=4).with_values(evaluation={**fixed, "uct_simulations": ()}), resume=True)
     assert list(evaluations(tmp_path)[-1]["matches"]) == ["step 2"]
     assert evaluations(tmp_path)[-1]["elo"] is None
 
 
-def test_ladder_of_each_game_begins_with_uct_100_and_chess_goes_on_with_hybrid() -> None:
+def test_default_ladder_starts_with_uct_100_and_uses_hybrid_for_chess() -> None:
     for game in ("tic-tac-toe", "connect4", "othello", "chess"):
         names = opponents_of(default_config(game))
         assert names[0] == "UCT 100"
@@ -178,12 +178,12 @@ def test_ladder_of_each_game_begins_with_uct_100_and_chess_goes_on_with_hybrid()
         ({"ladder_score": 1.5}, "evaluation.ladder_score must be"),
     ],
 )
-def test_a_wrong_ladder_is_refused_by_name(values: dict[str, Any], says: str) -> None:
+def test_invalid_ladder_is_refused_with_field_name(values: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidArgumentError, match=says):
         EvaluationConfig(**values)
 
 
-def test_hybrid_opponents_are_refused_where_the_game_is_not_chess(tmp_path: Path) -> None:
+def test_hybrid_anchor_is_refused_outside_chess(tmp_path: Path) -> None:
     out = tmp_path / "run"
     with pytest.raises(InvalidArgumentError, match=r"evaluation.ladder\[1\]: Hybrid plays chess and not tic_tac_toe"):
         train(small(out, steps=1).with_values(evaluation={"ladder": ["UCT 5", "Hybrid 5"]}))

@@ -1,4 +1,4 @@
-"""Watching a training on a terminal."""
+"""Progress on a terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pondertree.learn.evaluation.progress import PanelWatcher, Status, Watcher
 from pondertree.learn.evaluation.ratings import rating_of
 
 
-def test_a_note_is_printed_as_it_is_and_the_panel_is_drawn() -> None:
+def test_panel_prints_notes_verbatim() -> None:
     drawn = io.StringIO()
     watcher = PanelWatcher("connect4", Console(file=drawn, force_terminal=True, width=80))
     with watcher:
@@ -32,8 +32,8 @@ def test_a_note_is_printed_as_it_is_and_the_panel_is_drawn() -> None:
     assert "connect4" in drawn.getvalue()
 
 
-def test_environments_have_returns_and_no_elo() -> None:
-    """From the first moment, when no episode has ended yet."""
+def test_status_of_environment_shows_returns_instead_of_elo() -> None:
+    """Also before the first episode has ended."""
     for has_returns, name in ((True, "return"), (False, "Elo")):
         rows = dict(Status(Counters(), {}, {}, {}, 0.0, None, has_returns).rows())
         assert rows[name] == "not yet"
@@ -58,13 +58,13 @@ def test_environments_have_returns_and_no_elo() -> None:
         ),
     ],
 )
-def test_the_last_evaluation_is_shown(evaluation: dict[str, Any], rows: list[tuple[str, str]]) -> None:
+def test_status_shows_last_evaluation(evaluation: dict[str, Any], rows: list[tuple[str, str]]) -> None:
     shown = Status(Counters(), {}, {}, evaluation, 0.0, None).rows()
     assert [row for row in shown if row[0] in ("Elo", "score", "keeps value")] == rows
 
 
 class Seen(Watcher):
-    """Keeps what the panel would show, and the notes between."""
+    """Records statuses and notes."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -77,8 +77,8 @@ class Seen(Watcher):
 
 
 @pytest.mark.parametrize("side_by_side", [False, True])
-def test_the_panel_shows_an_evaluation_as_soon_as_there_is_one(tmp_path: Path, side_by_side: bool) -> None:
-    """Also the one at the end, after which there is no round any more."""
+def test_watcher_receives_evaluation_when_it_completes(tmp_path: Path, side_by_side: bool) -> None:
+    """Including the last one, which no round follows."""
     seen = Seen()
     few = {"games": 2, "positions": 0, "simulations": 4, "uct_simulations": [4], "every_minutes": 0.0}
     result = train(small(tmp_path, steps=6, side_by_side=side_by_side).with_values(evaluation=few), watcher=seen)

@@ -1,4 +1,4 @@
-"""Sample games in the report of a training, and boards as pictures."""
+"""Sample games in reports, and boards as SVG."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def games_in(text: str) -> list[str]:
 
 
 @given(st.sampled_from([TicTacToe, ConnectFour, Othello, Chess]), st.integers(0, 60), st.integers(0, 1 << 30))
-def test_board_svg_draws_every_man_of_any_position(game: Any, plies: int, seed: int) -> None:
+def test_board_svg_draws_every_piece(game: Any, plies: int, seed: int) -> None:
     numbers = np.random.default_rng(seed)
     state, move = game(), ""
     for _ in range(plies):
@@ -71,7 +71,7 @@ def test_board_svg_draws_every_man_of_any_position(game: Any, plies: int, seed: 
     assert f"{men} men on the board" in root.attrib["aria-label"]
 
 
-def test_board_svg_marks_the_last_move_and_knows_compiled_games_alone() -> None:
+def test_board_svg_highlights_last_move_and_supports_compiled_games_only() -> None:
     marked = board_svg(TicTacToe().play(4), "b2")
     assert marked is not None
     assert '<rect x="20" y="20"' in marked
@@ -82,19 +82,19 @@ def test_board_svg_marks_the_last_move_and_knows_compiled_games_alone() -> None:
     assert board_svg(object()) is None
 
 
-def test_report_shows_a_game_of_self_play_and_one_with_each_side_against_the_opponent(trained: Path) -> None:
+def test_report_shows_self_play_game_and_one_evaluation_game_per_side(trained: Path) -> None:
     text = report_of(trained)
     games = games_in(text)
     assert len(games) == 3
     titles = [re.search("<h3>(.*?)</h3>", game)[1] for game in games]  # type: ignore[index]
     assert titles[0].startswith("Self-play, game ")
     assert titles[1:] == ["Evaluation, against UCT 5"] * 2
-    player, opponent = "step 4 with 4 simulations a move", "UCT with 5 simulations a move"
+    player, opponent = "step 4 with 4 simulations per move", "UCT with 5 simulations per move"
     assert f"{player} (X) against {opponent} (O)" in games[1]
     assert f"{opponent} (X) against {player} (O)" in games[2]
     played = [one.game for one in read_games(trained / games_path(4)) if one.opponent == "UCT 5"]
     for game, shown in zip(played[:2], games[1:], strict=True):
-        # Every position is there as a board, whether a script runs or not; moves and result are those of the record.
+        # Every position has a board without scripts; moves and result are those of the record.
         plies = len(game.opening) + len(game.moves)
         assert shown.count('<figure class="position"><svg') == plies + 1
         state = TicTacToe()
@@ -109,7 +109,7 @@ def test_report_shows_a_game_of_self_play_and_one_with_each_side_against_the_opp
     assert ", value " in games[0]
 
 
-def test_report_with_games_needs_nothing_from_elsewhere_and_is_the_same_twice(trained: Path) -> None:
+def test_report_with_games_is_self_contained_and_reproducible(trained: Path) -> None:
     text = report_of(trained)
     assert report_of(trained) == text
     own = "".join(games_in(text)) + text[text.index("<script>") : text.index("</script>")]
@@ -117,7 +117,7 @@ def test_report_with_games_needs_nothing_from_elsewhere_and_is_the_same_twice(tr
     assert text.count("<script>") == text.count("</script>") == 1
 
 
-def test_report_without_evaluation_games_shows_more_of_self_play(tmp_path: Path) -> None:
+def test_report_without_evaluation_games_shows_more_self_play(tmp_path: Path) -> None:
     train(small(tmp_path, steps=4))
     titles = re.findall("<h3>(.*?)</h3>", report_of(tmp_path))
     assert [title.split(",")[0] for title in titles] == ["Self-play"] * 3
@@ -135,7 +135,7 @@ def test_report_without_evaluation_games_shows_more_of_self_play(tmp_path: Path)
         b'"opening": [], "moves": [], "returns": [1, -1]}]}',
     ],
 )
-def test_report_is_made_when_the_evaluation_games_are_damaged(trained: Path, damaged: bytes) -> None:
+def test_report_is_written_despite_damaged_evaluation_games(trained: Path, damaged: bytes) -> None:
     path = trained / games_path(4)
     whole = path.read_bytes()
     try:
@@ -148,7 +148,7 @@ def test_report_is_made_when_the_evaluation_games_are_damaged(trained: Path, dam
         path.write_bytes(whole)
 
 
-def test_illegal_moves_are_listed_without_boards() -> None:
+def test_game_with_illegal_moves_lists_actions_without_boards() -> None:
     shown = section([Sample("a", ("one", "other"), [], [4, 4, 3], [1.0, -1.0])], TicTacToe)
     assert "<figure" not in shown
     assert "Actions: <span>4</span> <span>4</span> <span>3</span>" in shown
@@ -173,7 +173,7 @@ class Hostile:
         return "</pre><script>alert(1)</script>"
 
 
-def test_texts_of_a_game_are_escaped() -> None:
+def test_texts_of_user_game_are_escaped() -> None:
     samples = [Sample("<i>title</i>", ("<u>", "&amp;"), [0], [1], [0.0, 0.0], "<hr>", [0.5])]
     shown = section(samples, Hostile)
     for wrong in ("<i>", "<u>", "<hr>", "<b onclick", "<script>alert"):
@@ -182,7 +182,7 @@ def test_texts_of_a_game_are_escaped() -> None:
     assert "&amp;amp; (Player 2)" in shown
 
 
-def test_a_game_that_raises_when_it_is_shown_has_its_moves_alone() -> None:
+def test_game_whose_str_raises_shows_moves_only() -> None:
     class Raising(Hostile):
         def __str__(self) -> str:
             raise RuntimeError
@@ -195,8 +195,8 @@ def test_a_game_that_raises_when_it_is_shown_has_its_moves_alone() -> None:
     assert "onclick" in shown
 
 
-def test_report_imports_no_game_that_only_the_folder_names(trained: Path, tmp_path: Path) -> None:
-    """A folder is data: what its configuration names is not imported; who trained hands over the game."""
+def test_report_imports_no_game_named_by_folder(trained: Path, tmp_path: Path) -> None:
+    """A run folder is data: the game it names is not imported; `factory=` supplies it."""
     module = tmp_path / "named_by_a_folder.py"
     module.write_text("raise AssertionError('imported')\n")
     config = trained / "config.toml"
@@ -213,7 +213,7 @@ def test_report_imports_no_game_that_only_the_folder_names(trained: Path, tmp_pa
         config.write_text(before)
 
 
-def test_report_of_a_python_game_shows_its_text(tmp_path: Path) -> None:
+def test_report_of_python_game_shows_its_text(tmp_path: Path) -> None:
     from examples.games.nim import Nim
 
     train(small(tmp_path, "examples.games.nim:Nim", steps=2).with_values(evaluation=EVALUATION))
@@ -222,7 +222,7 @@ def test_report_of_a_python_game_shows_its_text(tmp_path: Path) -> None:
     assert all(f"<pre>{Nim()}</pre>" in game for game in games)
 
 
-def test_report_of_an_environment_shows_returns_and_actions(tmp_path: Path) -> None:
+def test_report_of_environment_shows_returns_and_actions(tmp_path: Path) -> None:
     pytest.importorskip("gymnasium")
     from pondertree.learn import default_config
 
@@ -250,7 +250,7 @@ def test_report_of_an_environment_shows_returns_and_actions(tmp_path: Path) -> N
     ("game", "colours"),
     [(TicTacToe, ("", "")), (ConnectFour, (", red", ", yellow")), (Othello, (", black", ", white")), (Chess, ("", ""))],
 )
-def test_sample_games_call_players_as_the_printed_board_does(game: Any, colours: tuple[str, str]) -> None:
+def test_sample_games_name_players_like_printed_board(game: Any, colours: tuple[str, str]) -> None:
     state = game()
     action = int(state.legal_actions()[0])
     first, second = (Position(name_of(game) or "", state).players for state in (state, state.play(action)))

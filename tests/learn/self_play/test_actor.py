@@ -1,4 +1,4 @@
-"""Self-play: games that keep the rules of their configuration, and can be taken up anywhere."""
+"""Self-play: rules, resuming, resignation, policy-target pruning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pondertree.learn.config.game_spec import game_spec
 from pondertree.learn.data.records import GameRecord, from_columns, to_columns
 from pondertree.learn.data.targets import pruned_visits
 from pondertree.learn.self_play.actor import SelfPlay
-from pondertree.learn.self_play.episode import ENOUGH, Resignation
+from pondertree.learn.self_play.episode import MIN_CHECKED, Resignation
 from pondertree.presets import AlphaZero, Gumbel
 
 
@@ -40,7 +40,7 @@ def play_on(games: SelfPlay, moves: int) -> list[GameRecord]:
 
 @pytest.mark.parametrize("algorithm", ["gumbel", "alphazero"])
 @pytest.mark.parametrize("full_share", [1.0, 0.3])
-def test_games_are_legal_and_their_results_true(algorithm: str, full_share: float) -> None:
+def test_self_play_games_are_legal_with_true_results(algorithm: str, full_share: float) -> None:
     records = play_on(self_play(algorithm=algorithm, full_share=full_share), 20)
     assert len(records) >= 16
     assert len({game.number for game in records}) == len(records)
@@ -61,7 +61,7 @@ def test_games_are_legal_and_their_results_true(algorithm: str, full_share: floa
     assert shares.all() if full_share == 1.0 else 0.15 < shares.mean() < 0.5
 
 
-def test_the_policy_that_is_learned_is_the_search_s_own() -> None:
+def test_policy_target_is_policy_of_search() -> None:
     games = self_play(games_at_once=1, opening_plies=0)
     search = games._search
     games.move(0)
@@ -76,17 +76,17 @@ def test_the_policy_that_is_learned_is_the_search_s_own() -> None:
     assert game.values[0] == again.value
 
 
-def test_parts_of_the_games_can_be_searched_in_threads() -> None:
-    alone, together = self_play(workers=1), self_play(workers=3)
+def test_worker_threads_do_not_change_games() -> None:
+    alone, batched = self_play(workers=1), self_play(workers=3)
     try:
-        for one, other in zip(play_on(alone, 12), play_on(together, 12), strict=True):
+        for one, other in zip(play_on(alone, 12), play_on(batched, 12), strict=True):
             assert same(one, other)
     finally:
-        together.close()
+        batched.close()
 
 
 @pytest.mark.parametrize("moves", [1, 4, 7])
-def test_games_under_way_are_saved_and_taken_up(moves: int) -> None:
+def test_unfinished_games_resume_exactly(moves: int) -> None:
     play = {"resign_below": -0.2, "resign_check": 0.5}
     through, first, second = (self_play(algorithm="alphazero", **play) for _ in range(3))
     before = play_on(first, moves)
@@ -99,20 +99,20 @@ def test_games_under_way_are_saved_and_taken_up(moves: int) -> None:
     assert all(same(one, other) for one, other in zip(whole, [*before, *after], strict=True))
 
 
-def test_games_that_were_finished_before_are_not_played_again() -> None:
+def test_known_finished_games_are_not_replayed() -> None:
     games = self_play()
     games.begin(known=frozenset({0, 3, 20}))
     numbers = [game.number for game in games.games]
     assert numbers == [1, 2, 4, 5, 6, 7, 21, 22]
 
 
-def test_a_game_that_is_too_long_is_a_draw_marked_as_cut() -> None:
+def test_overlong_game_is_draw_marked_as_truncated() -> None:
     records = play_on(self_play(max_moves=4, opening_plies=0), 12)
     assert all(game.cut and game.returns.tolist() == [0.0, 0.0] and len(game.moves) == 4 for game in records)
 
 
-def test_after_the_first_moves_the_best_is_played() -> None:
-    """Without noise and chance all games are one."""
+def test_best_move_is_played_after_temperature_moves() -> None:
+    """Without exploration all games are equal."""
     evaluator = Function(lambda observations: table(observations, 9), policy="logits")
     games = self_play(
         evaluator=evaluator, algorithm="alphazero", temperature_moves=0, opening_plies=0, dirichlet_epsilon=0.0
@@ -126,7 +126,7 @@ def test_after_the_first_moves_the_best_is_played() -> None:
 
 
 def lost_for_player(player: int) -> Any:
-    """Values that tell one player the game is lost. Plane 2 of an observation is 1 if player 0 is to move."""
+    """Returns values that say `player` is lost. Plane 2 of an observation is 1 if player 0 is to move."""
 
     def evaluate(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         first = observations[:, 2, 0, 0] == 1.0
@@ -136,7 +136,7 @@ def lost_for_player(player: int) -> Any:
     return Function(evaluate, policy="logits")
 
 
-def test_lost_games_are_given_up_and_some_played_on_to_check() -> None:
+def test_resignation_ends_lost_games_and_plays_some_on() -> None:
     play = {"resign_below": -0.9, "opening_plies": 0, "games_at_once": 40, "resign_check": 0.25, "simulations": 2}
     games = self_play("connect4", lost_for_player(1), **play)
     records = play_on(games, 60)
@@ -144,30 +144,30 @@ def test_lost_games_are_given_up_and_some_played_on_to_check() -> None:
     assert 0.3 < len(resigned) / len(records) <= 1.0
     assert all(game.returns.tolist() == [1.0, -1.0] and len(game.moves) == 4 for game in resigned)
     assert any(not game.resigned for game in records)
-    # Values were made up, so about every second resignation was wrong: by now nobody may resign any more.
-    assert len(games.resignation.checked) >= ENOUGH
-    assert games.resignation.wrong_share > 0.05
+    # Values are made up, so about half of the resignations are false positives: resignation is disabled by now.
+    assert len(games.resignation.checked) >= MIN_CHECKED
+    assert games.resignation.false_positive_rate > 0.05
     assert not games.resignation.is_allowed
 
 
-def test_resigning_pauses_while_it_is_often_wrong() -> None:
+def test_resignation_is_disabled_at_high_false_positive_rate() -> None:
     config = small(Path("unused"), self_play={"resign_below": -0.9, "resign_wrong": 0.1}).self_play
-    watch = Resignation(config, [False] * (ENOUGH - 1))
+    watch = Resignation(config, [False] * (MIN_CHECKED - 1))
     assert watch.is_allowed
-    watch.learn(True)
+    watch.add_check(True)
     assert watch.is_allowed
-    watch.learn(True)
+    watch.add_check(True)
     assert not watch.is_allowed
-    assert watch.gives_up(-0.95)
-    assert not watch.gives_up(-0.85)
-    assert Resignation(config, watch.checked).wrong_share == watch.wrong_share
+    assert watch.is_below_threshold(-0.95)
+    assert not watch.is_below_threshold(-0.85)
+    assert Resignation(config, watch.checked).false_positive_rate == watch.false_positive_rate
 
 
 @given(
     visits=st.lists(st.integers(0, 200), min_size=2, max_size=9).filter(lambda told: max(told) > 1),
     data=st.data(),
 )
-def test_pruning_takes_off_forced_visits_and_no_others(visits: list[int], data: Any) -> None:
+def test_pruning_removes_only_forced_visits(visits: list[int], data: Any) -> None:
     count = len(visits)
     n = np.array(visits, dtype=np.float64)
     q = np.array(data.draw(st.lists(st.floats(-1, 1), min_size=count, max_size=count)))
@@ -182,15 +182,15 @@ def test_pruning_takes_off_forced_visits_and_no_others(visits: list[int], data: 
     for place in range(count):
         if place == best:
             continue
-        # No more is taken off than was forced, but for a single visit that is left.
+        # At most the forced visits are removed, except a single remaining visit.
         assert kept[place] >= n[place] - forced[place] - 1e-9 or kept[place] == 0.0
         if kept[place] > max(n[place] - forced[place], 0.0) and kept[place] > 1.0:
-            # As much is taken off as may be: with one visit less its score would be above the best move's.
+            # The removal is maximal: with one visit fewer the score would exceed the best move's.
             assert q[place] + 1.5 * p[place] * np.sqrt(n.sum() + 1.0) / kept[place] > goal - 1e-9
 
 
-def test_forced_playouts_bring_visits_and_pruning_takes_them_off_again() -> None:
-    """A hand-made case: three moves, of which one is bad and was visited because it had to be."""
+def test_forced_playouts_add_visits_that_pruning_removes() -> None:
+    """Three moves, one of them bad and visited only because of forced playouts."""
     kept = pruned_visits(
         np.array([60.0, 10.0, 30.0]), np.array([30.0, -9.0, 14.0]), np.array([0.5, 0.3, 0.2]), 1.0, 2.0
     )

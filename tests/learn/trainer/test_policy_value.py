@@ -1,4 +1,4 @@
-"""Networks and learning: shapes, folding, losses worked out by hand, and that something is learned."""
+"""Policy-value training: shapes, folding, losses by hand, optimiser, schedule, resuming."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ pytest.importorskip("safetensors")
 from pondertree.gpu.buffer import unpacked  # noqa: E402
 from pondertree.gpu.captured_step import Steps  # noqa: E402 (after the packages it needs)
 from pondertree.learn.config.game_spec import game_spec  # noqa: E402
-from pondertree.learn.data.replay import Replay  # noqa: E402
-from pondertree.learn.loop.limits import choose_device, memory_complaints  # noqa: E402
+from pondertree.learn.data.replay import ReplayBuffer  # noqa: E402
+from pondertree.learn.loop.devices import choose_device, reported_out_of_memory  # noqa: E402
 from pondertree.learn.trainer.architectures import policy_value_architecture  # noqa: E402
-from pondertree.learn.trainer.policy_value import Learner, Turning, policy_loss, value_loss  # noqa: E402
+from pondertree.learn.trainer.policy_value import PolicyValueTrainer, SymmetryTransforms, policy_loss, value_loss  # noqa: E402
 from pondertree.networks.architecture import Architecture, NetworkConfig  # noqa: E402
 from pondertree.networks.policy_value import PolicyValueNetwork, fresh, outcome_shares, player_of, update_player  # noqa: E402
 from pondertree.networks.weights_file import player_bytes, player_of_bytes, read_player  # noqa: E402
@@ -34,7 +34,7 @@ GAMES = ["tic-tac-toe", "connect4", "othello", "chess", "examples.games.nim:Nim"
 
 
 def shaken(game: str, seed: int = 1) -> PolicyValueNetwork:
-    """A network all of whose numbers are odd, norms included."""
+    """Returns a network with random weights and norm statistics."""
     network = fresh(policy_value_architecture(game_spec(game), SIZE), seed)
     numbers = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -45,19 +45,19 @@ def shaken(game: str, seed: int = 1) -> PolicyValueNetwork:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_heads_fit_the_game(game: str) -> None:
+def test_heads_match_action_space(game: str) -> None:
     spec = game_spec(game)
     network = fresh(policy_value_architecture(spec, SIZE), 1).eval()
     logits, values = network(torch.from_numpy(np.stack([spec.factory().observation()] * 3)))
     assert logits.shape == (3, spec.info.num_actions)
     assert values.shape == (3,)
-    # It begins with no opinion.
+    # An untrained network is uniform.
     assert not logits.any()
     assert not values.any()
     assert Architecture.of_data(network.architecture.as_data()) == network.architecture
 
 
-def test_moves_of_chess_are_read_from_the_planes_of_their_square() -> None:
+def test_chess_policy_planes_match_action_numbers() -> None:
     network = shaken("chess").eval()
     with torch.no_grad():
         network.policy_out.weight.zero_()
@@ -67,13 +67,13 @@ def test_moves_of_chess_are_read_from_the_planes_of_their_square() -> None:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_player_says_what_the_network_says(game: str) -> None:
+def test_folded_player_matches_network(game: str) -> None:
     network = shaken(game).eval()
     player = player_of(network)
     observations = torch.rand(5, *network.architecture.shape)
     for one, other in zip(network(observations), player(observations), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
-    # New weights come in place: whoever holds a tensor of the player sees them.
+    # Weights are updated in place.
     held = player.stem.weight
     before = held.clone()
     other_network = shaken(game, 2).eval()
@@ -83,7 +83,7 @@ def test_a_player_says_what_the_network_says(game: str) -> None:
     torch.testing.assert_close(other_network(observations)[0], player(observations)[0], rtol=1e-4, atol=1e-4)
 
 
-def test_a_player_as_a_file(tmp_path: Path) -> None:
+def test_player_file_round_trips(tmp_path: Path) -> None:
     player = player_of(shaken("connect4"))
     content = player_bytes(player, {"game": "connect4", "step": 7})
     again, about = player_of_bytes(content)
@@ -101,9 +101,9 @@ def test_a_player_as_a_file(tmp_path: Path) -> None:
             player_of_bytes(changed)
 
 
-def test_the_losses_by_hand() -> None:
+def test_losses_match_hand_computation() -> None:
     logits = torch.tensor([[1.0, 5.0, 2.0], [0.0, 0.0, 9.0]])
-    actions = torch.tensor([[0, 2], [1, 3]])  # 3 is no action: the second position has one legal move
+    actions = torch.tensor([[0, 2], [1, 3]])  # 3 is padding: the second position has one legal move
     policy = torch.tensor([[0.25, 0.75], [1.0, 0.0]])
     first = -(0.25 * (1.0 - math.log(math.e + math.e**2)) + 0.75 * (2.0 - math.log(math.e + math.e**2)))
     assert float(policy_loss(logits, actions, policy)) == pytest.approx(first / 2, rel=1e-5)
@@ -113,17 +113,17 @@ def test_the_losses_by_hand() -> None:
     assert float(value_loss(torch.zeros(2, 3), shares[:2])) == pytest.approx(math.log(3.0))
 
 
-def test_the_gradient_of_illegal_moves_is_zero() -> None:
+def test_gradient_of_illegal_moves_is_zero() -> None:
     logits = torch.zeros(1, 4, requires_grad=True)
     policy_loss(logits, torch.tensor([[1, 2, 4]]), torch.tensor([[0.9, 0.1, 0.0]])).backward()
     np.testing.assert_allclose(logits.grad.numpy(), [[0.0, -0.4, 0.4, 0.0]], atol=1e-6)
 
 
 @pytest.mark.parametrize("game", ["connect4", "tic-tac-toe", "othello"])
-def test_turned_positions_are_those_of_the_turned_game(game: str) -> None:
-    """Playing a turned move on the turned board gives the turned board."""
+def test_symmetry_transform_commutes_with_play(game: str) -> None:
+    """Playing a transformed move on the transformed board gives the transformed board."""
     spec = game_spec(game)
-    replay = Replay(spec, small(Path("unused")).replay)
+    replay = ReplayBuffer(spec, small(Path("unused")).replay)
     numbers = np.random.default_rng(3)
     symmetries = tuple(symmetries_of(game))
     if game == "connect4":
@@ -132,8 +132,8 @@ def test_turned_positions_are_those_of_the_turned_game(game: str) -> None:
         which = numbers.integers(len(symmetries), size=len(batch.results))
         planes, scalars = (torch.from_numpy(part) for part in (batch.seen.planes.view(np.int64), batch.seen.numbers))
         boards = unpacked(planes, scalars, spec.shape)
-        turning = Turning(symmetries, CPU)
-        found, moved = turning.turned(boards, torch.from_numpy(batch.actions), torch.from_numpy(which))
+        turning = SymmetryTransforms(symmetries, CPU)
+        found, moved = turning.apply(boards, torch.from_numpy(batch.actions), torch.from_numpy(which))
         flipped = which == 1
         np.testing.assert_array_equal(found[flipped], boards[flipped].flip(-1))
         legal = batch.actions[flipped] < 7
@@ -141,7 +141,7 @@ def test_turned_positions_are_those_of_the_turned_game(game: str) -> None:
         assert (moved[flipped][~legal] == 7).all()
         np.testing.assert_array_equal(found[~flipped], boards[~flipped])
         return
-    # The board after a move, turned, is the turned board after the turned move; only its own stones are compared.
+    # Only the planes of own pieces are compared: the player to move differs.
     state = spec.factory()
     for _ in range(3):
         state = state.play(int(numbers.choice(state.legal_actions())))
@@ -152,11 +152,11 @@ def test_turned_positions_are_those_of_the_turned_game(game: str) -> None:
         assert legal <= empty | {64}
 
 
-def test_learning_lowers_the_losses_and_averages_the_weights(tmp_path: Path) -> None:
+def test_training_lowers_losses_and_averages_weights(tmp_path: Path) -> None:
     config = small(tmp_path, "connect4", learner={"batch_size": 32, "learning_rate": 1e-2})
     spec = game_spec("connect4")
-    learner = Learner(spec, config, CPU)
-    replay = Replay(spec, config.replay)
+    learner = PolicyValueTrainer(spec, config, CPU)
+    replay = ReplayBuffer(spec, config.replay)
     replay.add([make_game(number, 20) for number in range(20)])
     batch = replay.sample(32, learner.numbers())
     losses = [learner.check(learner.learn(batch, np.zeros(32, np.int64), 0.0)) for _ in range(60)]
@@ -169,14 +169,14 @@ def test_learning_lowers_the_losses_and_averages_the_weights(tmp_path: Path) -> 
     assert 0.0 < max(distances) < 0.5
 
 
-def test_steps_are_drawn_by_their_number(tmp_path: Path) -> None:
+def test_batches_depend_on_step_number_alone(tmp_path: Path) -> None:
     config, spec = small(tmp_path, "connect4"), game_spec("connect4")
-    replay = Replay(spec, config.replay)
+    replay = ReplayBuffer(spec, config.replay)
     replay.add([make_game(number, 20) for number in range(20)])
-    one, other = Learner(spec, config, CPU), Learner(spec, config, CPU)
+    one, other = PolicyValueTrainer(spec, config, CPU), PolicyValueTrainer(spec, config, CPU)
     assert one.learn_from(replay, 0.0) == other.learn_from(replay, 0.0)
     assert one.step == 1
-    third = Learner(spec, config, CPU)
+    third = PolicyValueTrainer(spec, config, CPU)
     third.step = 1
     first = third.numbers().integers(1 << 30, size=9)
     np.testing.assert_array_equal(first, one.numbers().integers(1 << 30, size=9))
@@ -184,12 +184,12 @@ def test_steps_are_drawn_by_their_number(tmp_path: Path) -> None:
     assert not np.array_equal(first, third.numbers().integers(1 << 30, size=9))
 
 
-def test_what_is_saved_goes_on_bit_for_bit(tmp_path: Path) -> None:
+def test_restored_trainer_continues_bit_for_bit(tmp_path: Path) -> None:
     for optimiser in ("adamw", "sgd"):
         config, spec = small(tmp_path, "connect4", learner={"optimiser": optimiser}), game_spec("connect4")
-        replay = Replay(spec, config.replay)
+        replay = ReplayBuffer(spec, config.replay)
         replay.add([make_game(number, 20) for number in range(20)])
-        one, other = Learner(spec, config, CPU), Learner(spec, config, CPU)
+        one, other = PolicyValueTrainer(spec, config, CPU), PolicyValueTrainer(spec, config, CPU)
         for _ in range(5):
             one.learn_from(replay, 0.0)
         other.restore(one.saved(), one.step)
@@ -200,20 +200,20 @@ def test_what_is_saved_goes_on_bit_for_bit(tmp_path: Path) -> None:
         assert left.keys() == right.keys()
         assert all(torch.equal(left[name], right[name]) for name in left)
     with pytest.raises(StorageError, match="do not fit this network"):
-        Learner(game_spec("tic-tac-toe"), small(tmp_path), CPU).restore(one.saved(), 1)
+        PolicyValueTrainer(game_spec("tic-tac-toe"), small(tmp_path), CPU).restore(one.saved(), 1)
 
 
-def learned(config: Any, steps: int = 2) -> tuple[Learner, Replay]:
-    """A learner after some steps, and what it learns from."""
+def learned(config: Any, steps: int = 2) -> tuple[PolicyValueTrainer, ReplayBuffer]:
+    """Returns a trainer after some steps, and its replay buffer."""
     spec = game_spec("connect4")
-    learner, replay = Learner(spec, config, CPU), Replay(spec, config.replay)
+    learner, replay = PolicyValueTrainer(spec, config, CPU), ReplayBuffer(spec, config.replay)
     replay.add([make_game(number, 20) for number in range(20)])
     for _ in range(steps):
         learner.learn_from(replay, 0.0)
     return learner, replay
 
 
-def test_a_saved_state_that_no_optimiser_has_is_refused(tmp_path: Path) -> None:
+def test_unknown_optimiser_state_is_refused(tmp_path: Path) -> None:
     learner, _ = learned(small(tmp_path, "connect4"))
     saved = learner.saved()
     name = next(name for name in saved if name.endswith(".exp_avg"))
@@ -227,7 +227,7 @@ def test_a_saved_state_that_no_optimiser_has_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [("adamw", "sgd"), ("sgd", "adamw")])
-def test_an_optimiser_that_was_changed_begins_anew(tmp_path: Path, before: str, after: str) -> None:
+def test_changed_optimiser_starts_without_state(tmp_path: Path, before: str, after: str) -> None:
     old, replay = learned(small(tmp_path, "connect4", learner={"optimiser": before}))
     new, _ = learned(small(tmp_path, "connect4", learner={"optimiser": after}), steps=0)
     new.restore(old.saved(), old.step)
@@ -237,14 +237,14 @@ def test_an_optimiser_that_was_changed_begins_anew(tmp_path: Path, before: str, 
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_recorded_steps_are_those_done_one_by_one(tmp_path: Path) -> None:
-    """The same weights come of steps launched as one, of steps kernel by kernel, and of a training taken up again."""
+def test_captured_steps_match_eager_steps(tmp_path: Path) -> None:
+    """Captured, eager and resumed training give the same weights."""
     device, spec = torch.device("cuda"), game_spec("connect4")
     config = small(tmp_path, "connect4", learner={"reduced_precision": False, "learning_rate": 1e-3})
-    replay = Replay(spec, config.replay)
+    replay = ReplayBuffer(spec, config.replay)
     replay.add([make_game(number, 20) for number in range(20)])
-    recorded, plain, resumed = (Learner(spec, config, device) for _ in range(3))
-    plain.steps = Steps(device, plain.work, captured=False)
+    recorded, plain, resumed = (PolicyValueTrainer(spec, config, device) for _ in range(3))
+    plain.steps = Steps(device, plain.loss_and_update, captured=False)
     for step in range(8):
         losses = recorded.check(recorded.learn_from(replay, 0.0)), plain.check(plain.learn_from(replay, 0.0))
         assert losses[0] == pytest.approx(losses[1], rel=1e-2)
@@ -260,39 +260,39 @@ def test_recorded_steps_are_those_done_one_by_one(tmp_path: Path) -> None:
             )
 
 
-def test_the_learning_rate(tmp_path: Path) -> None:
+def test_learning_rate_schedule_warms_up_and_decays(tmp_path: Path) -> None:
     settings = {"learning_rate": 1.0, "warm_up": 4, "decay_from": 0.5, "final_rate": 0.1}
-    learner = Learner(game_spec("tic-tac-toe"), small(tmp_path, learner=settings), CPU)
+    learner = PolicyValueTrainer(game_spec("tic-tac-toe"), small(tmp_path, learner=settings), CPU)
     assert [learner.rate(0.0) for learner.step in range(5)] == [0.25, 0.5, 0.75, 1.0, 1.0]
     assert learner.rate(0.5) == 1.0
     assert learner.rate(0.75) == pytest.approx(0.55)
     assert learner.rate(1.0) == pytest.approx(0.1)
 
 
-def test_losses_that_are_not_finite_stop_it(tmp_path: Path) -> None:
-    learner = Learner(game_spec("tic-tac-toe"), small(tmp_path), CPU)
+def test_non_finite_loss_stops_training(tmp_path: Path) -> None:
+    learner = PolicyValueTrainer(game_spec("tic-tac-toe"), small(tmp_path), CPU)
     with pytest.raises(TrainingError, match=r"policy_loss is nan at step 0.*lower learner\.learning_rate"):
         learner.check({"policy_loss": torch.tensor(math.nan)})
 
 
-def test_devices() -> None:
+def test_device_choice_refuses_unavailable_devices() -> None:
     assert choose_device("cpu").type == "cpu"
-    with pytest.raises(InvalidArgumentError, match="device 'abacus' is none that PyTorch knows"):
+    with pytest.raises(InvalidArgumentError, match="device 'abacus' is unknown to PyTorch"):
         choose_device("abacus")
     if not torch.backends.mps.is_available():
-        with pytest.raises(InvalidArgumentError, match="device 'mps' was asked for, but PyTorch finds none here"):
+        with pytest.raises(InvalidArgumentError, match="device 'mps' is unavailable: PyTorch finds none"):
             choose_device("mps")
     if not torch.cuda.is_available():
         assert choose_device("auto").type == "cpu"
-        with pytest.raises(InvalidArgumentError, match="PyTorch finds no GPU here: use cpu or auto"):
+        with pytest.raises(InvalidArgumentError, match="PyTorch finds no GPU; use cpu or auto"):
             choose_device("cuda")
     with (
-        pytest.raises(TrainingError, match=r"no memory left for self-play"),
-        memory_complaints("self-play", "self_play.games_at_once"),
+        pytest.raises(TrainingError, match=r"ran out of memory during self-play"),
+        reported_out_of_memory("self-play", "self_play.games_at_once"),
     ):
         raise EvaluationError("the evaluator raised something") from torch.OutOfMemoryError("out of it")
     with (
-        pytest.raises(TrainingError, match=r"no memory left for self-play: lower self_play\.games_at_once \(out"),
-        memory_complaints("self-play", "self_play.games_at_once"),
+        pytest.raises(TrainingError, match=r"ran out of memory during self-play: lower self_play\.games_at_once \(out"),
+        reported_out_of_memory("self-play", "self_play.games_at_once"),
     ):
         raise torch.OutOfMemoryError("out of it\nand so on")

@@ -1,4 +1,4 @@
-"""Good values for each game: what a training does when it is told nothing but the game."""
+"""Default hyperparameters per game, algorithm and device."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pondertree.learn.config.game_spec import GameSpec
 from pondertree.learn.config.schema import ALGORITHMS, Config
 from pondertree.learn.config.sections import EvaluationConfig
 
-#: Reference opponents of every game. Where a simulation takes microseconds the ladder is longer; the strongest opponent
-#: of each costs at most half a minute an evaluation.
+#: Anchor opponents of every game. Games with simulations of microseconds get a longer ladder; the strongest anchor of
+#: each costs at most half a minute per evaluation.
 LADDER = EvaluationConfig().ladder
-#: What differs from the plain defaults, by the name of the compiled game.
+#: Overrides of the field defaults, by the name of the compiled game.
 BY_GAME: dict[str, dict[str, Any]] = {
     "tic_tac_toe": {
         "network": {"blocks": 2, "channels": 32, "value_hidden": 32},
@@ -47,16 +47,16 @@ BY_GAME: dict[str, dict[str, Any]] = {
             "resign_below": -0.95,
         },
         "replay": {"window": 300_000},
-        # Random playouts know little of chess: four times as many gain 70 Elo, and lose every game to Hybrid 2.
+        # Random playouts are weak at chess: a fourfold budget gains 70 Elo, and loses every game to Hybrid 2.
         "evaluation": {"ladder": ("UCT 100", "Hybrid 2", "Hybrid 8", "Hybrid 32", "Hybrid 128", "Hybrid 512")},
     },
 }
 
-#: What differs further on a GPU, where batches may be large and learning is cheap.
+#: Further overrides on a GPU, where large batches and training steps are cheap.
 ON_GPU: dict[str, dict[str, Any]] = {
     "connect_four": {
         "network": {"blocks": 6, "channels": 96, "value_hidden": 128},
-        # Many games begin with many random moves: what is met after a mistake must be known, too.
+        # Long random openings: positions after a mistake must be learned, too.
         "self_play": {"games_at_once": 4096, "simulations": 32, "opening_plies": 24, "opening_share": 0.75},
         "replay": {"window": 2_000_000, "learned_first": 40_000},
         "learner": {"batch_size": 2048, "passes": 6.0, "averaged": 0.998},
@@ -77,7 +77,7 @@ ON_GPU: dict[str, dict[str, Any]] = {
 }
 
 
-#: What differs further with MuZero. It learns the rules as well, so it sees each position more often.
+#: Further overrides for MuZero, which learns the rules as well and so reuses each position more often.
 BY_MUZERO: dict[str, dict[str, Any]] = {
     "tic_tac_toe": {
         "network": {"blocks": 1, "channels": 32, "value_hidden": 32},
@@ -87,7 +87,7 @@ BY_MUZERO: dict[str, dict[str, Any]] = {
     },
 }
 
-#: What differs further with MuZero on a GPU.
+#: Further overrides for MuZero on a GPU.
 BY_MUZERO_ON_GPU: dict[str, dict[str, Any]] = {
     "connect_four": {
         "network": {"blocks": 4, "channels": 96, "value_hidden": 128},
@@ -109,7 +109,7 @@ BY_MUZERO_ON_GPU: dict[str, dict[str, Any]] = {
     },
 }
 
-#: MuZero in an environment of Gymnasium, or a game of rewards.
+#: MuZero in a Gymnasium environment or a game of rewards.
 IN_ENVIRONMENTS: dict[str, Any] = {
     "network": {"blocks": 1, "channels": 64, "policy_channels": 64, "value_channels": 64, "value_hidden": 64},
     "self_play": {
@@ -130,7 +130,7 @@ IN_ENVIRONMENTS: dict[str, Any] = {
     "muzero": {"discount": 0.997, "support": 30, "td_steps": 20, "priority": 0.6, "fresh_values": True},
     "evaluation": {"every_minutes": 2.0, "simulations": 16},
 }
-#: Where an environment is seen as an image, its network is a board's.
+#: Environments with image observations use a convolutional network.
 OF_IMAGES: dict[str, Any] = {
     "network": {"blocks": 1, "channels": 16, "policy_channels": 8, "value_channels": 8, "value_hidden": 64},
     "learner": {"learning_rate": 2e-3},
@@ -138,7 +138,7 @@ OF_IMAGES: dict[str, Any] = {
 
 
 def with_defaults(config: Config, spec: GameSpec, on_gpu: bool) -> Config:
-    """`config` with the values that suit a game and its algorithm; what the game has none for stays."""
+    """Returns `config` with the overrides for a game, its algorithm and the device."""
     name = spec.info.name if spec.info.compiled else ""
     config = config.with_values(**BY_GAME.get(name, {}))
     if on_gpu:
@@ -159,10 +159,10 @@ def default_config(
     on_gpu: bool = False,
     **values: Any,
 ) -> Config:
-    """The configuration of a training of `game`, with other values where some are given.
+    """Returns the configuration for training `game`; `values` override the defaults.
 
-    `factory` is that of `train`: it gives the starting states of a game in Python, or environments, that no name leads
-    to. `algorithm` is "gumbel" where nothing is said, and "muzero" for an environment of Gymnasium.
+    `factory` is that of `train`: starting states of a game in Python, or environments, that no name refers to.
+    `algorithm` defaults to "gumbel", and to "muzero" for a Gymnasium environment.
     """
     from pondertree.learn.config.game_spec import game_spec
 
@@ -182,5 +182,5 @@ def default_config(
 
 
 def usual_algorithm(game: str) -> str:
-    """What learns a game where nothing is said."""
+    """Returns the default algorithm of a game."""
     return "muzero" if game.startswith(PREFIX) else "gumbel"

@@ -1,4 +1,4 @@
-"""The game that is learned: where it starts, what it looks like, how it can be turned."""
+"""The trained game or environment: starting states, observation shape, symmetries, and checks that it is learnable."""
 
 from __future__ import annotations
 
@@ -16,57 +16,60 @@ from pondertree.evaluators.symmetry import Symmetry, symmetries_of
 from pondertree.game import COMPILED, GameInfo, describe, play
 from pondertree.validation import shown
 
-#: How names of environments end.
+#: The version suffix of Gymnasium names.
 _VERSION = re.compile(r"-v\d+$")
-_ONLY_MUZERO = "rewards are learned by algorithm muzero, in games of one player and environments"
+_ONLY_MUZERO = "rewards need algorithm muzero, in single-player games and environments"
 
 
 @dataclass(frozen=True, slots=True)
 class GameSpec:
-    """A game as learning sees it."""
+    """What training needs to know of a game."""
 
     name: str
-    """How a configuration names it: the name of a compiled game, `module:Class`, or `gym:NAME`."""
+    """The name in the configuration: a compiled game, `module:Class`, or `gym:NAME`."""
     factory: Callable[[], Any]
-    """Gives a starting state."""
+    """Returns a starting state."""
     info: GameInfo
     shape: tuple[int, ...]
-    """The shape of an observation."""
+    """Shape of an observation."""
     symmetries: tuple[Symmetry, ...]
-    """That which changes nothing first."""
+    """The identity first."""
     seeded: Callable[[int], Any] | None = None
-    """Gives the starting state of an episode by its seed, where there is an environment instead of a game."""
+    """Returns the starting state of an episode by its seed; environments only."""
     pixels: bool = False
-    """Whether observations are bytes, seen as numbers from 0 to 1."""
+    """Whether observations are bytes, scaled to [0, 1] for the network."""
     environment: dict[str, Any] | None = None
-    """What must be known to play in the environment itself: how it is seen, and its first action. Plain data."""
+    """JSON-compatible metadata for playing in the environment itself: observation view and first action."""
 
     def about(self, step: int, games: int) -> dict[str, Any]:
-        """What is told in the file of a player, in plain data."""
-        told = {"game": self.name, "step": step, "games": games}
-        return told if self.environment is None else {**told, "environment": self.environment}
+        """Returns the metadata of a player file."""
+        metadata = {"game": self.name, "step": step, "games": games}
+        return metadata if self.environment is None else {**metadata, "environment": self.environment}
 
     @property
     def is_environment(self) -> bool:
-        """Whether positions cannot be reached again by the rules: what is seen of them has to be kept."""
+        """Whether observations must be recorded, since positions cannot be replayed from actions."""
         return self.seeded is not None
 
     def start(self, seed: int) -> Any:
-        """The starting state of a game, or of the episode with this seed."""
+        """Returns the starting state of a game, or of the episode with this seed."""
         return self.factory() if self.seeded is None else self.seeded(seed)
 
 
 def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: bool = False) -> GameSpec:
-    """The game of a configuration; `factory` gives the starting states of one that cannot be imported by name, or
-    environments of Gymnasium. `rewards`: whether those can be learned (by MuZero)."""
+    """Returns the spec of a configured game; raises a `PondertreeError` if it cannot be trained.
+
+    `factory` gives the starting states, or Gymnasium environments, of a game that cannot be imported by name. `rewards`
+    says whether the algorithm can learn rewards (MuZero).
+    """
     if factory is None and name.startswith(PREFIX):
         return _environment(Environments(name.removeprefix(PREFIX)), rewards)
     if factory is None:
         factory = _by_name(name)
-        # A compiled game has several names, and one that is written down.
+        # Compiled games have aliases and one canonical name.
         name = games.name_of(factory) or name
     elif not callable(factory):
-        raise InvalidArgumentError(f"factory must give a starting state when called, not {shown(factory)}")
+        raise InvalidArgumentError(f"factory must return a starting state when called, not {shown(factory)}")
     else:
         name = _name_of(factory)
     state = _started(name, factory)
@@ -75,10 +78,10 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: b
     info = describe(state)
     if info.num_players > 2 or (info.num_players == 2 and not info.zero_sum):
         raise InvalidArgumentError(
-            f"game {name!r} cannot be learned: it must have one player, or two with opposite results"
+            f"game {name!r} cannot be trained: it must have one player, or two with opposite results"
         )
     if info.has_rewards and not (rewards and info.num_players == 1):
-        raise InvalidArgumentError(f"game {name!r} cannot be learned so: {_ONLY_MUZERO}")
+        raise InvalidArgumentError(f"game {name!r} cannot be trained so: {_ONLY_MUZERO}")
     if not hasattr(state, "observation"):
         raise GameContractError(f"{info.name} has no observation(): a network needs one, float32 of a fixed shape")
     try:
@@ -88,7 +91,7 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: b
     shape = seen.shape
     if not shape or 0 in shape:
         raise GameContractError(
-            f"{info.name}.observation() has shape {shape}: it must have an axis and a number at least, "
+            f"{info.name}.observation() has shape {shape}: it must have at least one axis and one element, "
             "such as (features,) or (planes, height, width)"
         )
     if not np.isfinite(seen).all():
@@ -99,14 +102,14 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: b
 
 
 def play_in(state: Any, action: int) -> Any:
-    """The state after an action that is allowed; mistakes of a game written in Python are told in words."""
+    """Returns the state after a legal action; errors of a Python game become a `GameContractError`."""
     if type(state) in COMPILED or isinstance(state, EnvironmentState):
         return state.play(action)
     return play(state, action, type(state).__name__)
 
 
 def _started(name: str, factory: Callable[[], Any]) -> Any:
-    """A starting state, or an environment."""
+    """Returns a starting state or an environment from a user's factory."""
     try:
         return factory()
     except PondertreeError:
@@ -120,17 +123,17 @@ def _started(name: str, factory: Callable[[], Any]) -> Any:
 
 def _environment(environments: Environments, rewards: bool, name: str | None = None) -> GameSpec:
     if not rewards:
-        raise InvalidArgumentError(f"environment {environments.name!r} cannot be learned so: {_ONLY_MUZERO}")
+        raise InvalidArgumentError(f"environment {environments.name!r} cannot be trained so: {_ONLY_MUZERO}")
     view, actions = environments.view, environments.num_actions
     info = GameInfo(environments.name, False, actions, 1, False, True)
     cells = int(np.prod(view.shape[-2:])) if len(view.shape) > 1 else view.shape[0]
-    alike = Symmetry(np.arange(cells), np.arange(actions))
+    identity = Symmetry(np.arange(cells), np.arange(actions))
     return GameSpec(
         name or PREFIX + environments.name,
         lambda: environments.start(0),
         info,
         view.shape,
-        (alike,),
+        (identity,),
         environments.start,
         view.pixels,
         {"view": view.as_data(), "first_action": environments.first_action},

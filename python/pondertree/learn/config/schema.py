@@ -1,4 +1,4 @@
-"""The whole configuration of a training, and what its keys are."""
+"""The complete training configuration, and its TOML form."""
 
 from __future__ import annotations
 
@@ -32,44 +32,44 @@ ALGORITHMS = ("gumbel", "alphazero", "muzero")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """A whole training. `pondertree.learn.default_config(game)` has good values for a game."""
+    """A training run. `pondertree.learn.default_config(game)` has good values for a game."""
 
     game: str = "connect4"
-    """The game: the name of a compiled one, `module:Class` of one written in Python, or `gym:NAME`, an environment."""
+    """The game: a compiled one by name, `module:Class` for one written in Python, or `gym:NAME` for an environment."""
     out: str = ""
-    """The folder that everything goes to."""
+    """The run folder."""
     algorithm: str = "gumbel"
-    """What learns, and how it searches: "gumbel" or "alphazero" by the rules of the game, "muzero" in a model."""
+    """Training algorithm: "gumbel" or "alphazero" (search by the rules), "muzero" (search in a learned model)."""
     minutes: float | None = None
-    """The training ends after so many minutes."""
+    """Limit in minutes."""
     games: int | None = None
-    """The training ends after so many games."""
+    """Limit in self-play games."""
     steps: int | None = None
-    """The training ends after so many steps of learning."""
+    """Limit in optimiser steps."""
     device: str = "auto"
-    """Where the network runs: "cpu", "cuda", "cuda:1", or "auto" for a GPU if there is one."""
+    """Device of the network: "cpu", "cuda", "cuda:1", or "auto" for a GPU if there is one."""
     side_by_side: bool | None = None
-    """Play and learn at the same time; None does so on a GPU. Only one after the other can be repeated exactly."""
+    """Self-play and optimisation run concurrently; None: only on a GPU. Only alternating runs are reproducible."""
     seed: int = 0
-    """The seed of everything random."""
+    """Random seed of the run."""
     cycle_moves: int = 16
-    """Moves in every game between two rounds of learning."""
+    """Self-play moves per game between two rounds of optimisation."""
     checkpoint_minutes: float = 1.0
-    """Minutes between two checkpoints; 0 makes one after each round."""
+    """Minutes between checkpoints; 0 writes one after each round."""
     keep_checkpoints: int = 3
-    """Checkpoints that are kept, the newest ones."""
+    """Number of newest checkpoints to keep."""
     network: NetworkConfig = field(default_factory=NetworkConfig)
-    """How large the network is."""
+    """Size of the network."""
     self_play: SelfPlayConfig = field(default_factory=SelfPlayConfig)
-    """How games are played."""
+    """Self-play."""
     replay: ReplayConfig = field(default_factory=ReplayConfig)
-    """What is learned from."""
+    """Replay buffer."""
     learner: LearnerConfig = field(default_factory=LearnerConfig)
-    """How the network learns."""
+    """Optimisation."""
     muzero: LatentModelConfig = field(default_factory=LatentModelConfig)
-    """How a model is learned, and planned in."""
+    """Learned model (`algorithm = "muzero"`)."""
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
-    """How strength is measured."""
+    """Strength evaluation."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.game, str) or not self.game:
@@ -105,7 +105,7 @@ class Config:
                 )
 
     def with_values(self, **changes: Any) -> Config:
-        """The same with other values; `self_play={"simulations": 16}` changes one field of a section."""
+        """Returns a copy with other values; `self_play={"simulations": 16}` changes one field of a section."""
         check_keys(changes, Config)
         for name in list(changes):
             if name in SECTIONS and isinstance(changes[name], dict):
@@ -125,49 +125,49 @@ SECTIONS: dict[str, Any] = {
 
 
 def field_names(kind: Any) -> list[str]:
-    """The names of the fields of a section, or of the whole, in their order."""
+    """Returns the field names of a section or of `Config`, in order."""
     return [one.name for one in fields(kind)]
 
 
 def check_keys(given: Iterable[Any], kind: Any, where: str = "") -> None:
-    """Refuses names that are no fields of a section, or of the whole, with the nearest that is one."""
+    """Raises `InvalidArgumentError` for names that are not fields of `kind`, suggesting the closest one."""
     known = field_names(kind)
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+            hint = f"did you mean {near[0]!r}?" if near else f"known keys are {', '.join(known)}"
             raise InvalidArgumentError(f"unknown key {validation.shown(name)}{where}: {hint}")
 
 
-#: Longer texts, and lines with more dots, are no configurations.
+#: Upper bounds on the size of a configuration text and on the dots in a line.
 LONGEST_TEXT, MOST_DOTS = 1 << 18, 200
 
 
 def read_config(path: Path, base: Config) -> Config:
-    """`base` with the values of a file; keys that there are not are refused, with the nearest that there is."""
+    """Returns `base` with the values of a TOML file; unknown keys are refused with a suggestion."""
     with reading(path, "a configuration") as file:
         return config_of_text(file.read_text(encoding="utf-8"), base)
 
 
 def config_of_text(text: str, base: Config) -> Config:
-    """`base` with the values of a TOML text."""
+    """Returns `base` with the values of a TOML text."""
     return config_of_data(data_of_text(text), base)
 
 
 def data_of_text(text: str) -> dict[str, Any]:
-    """The values of a TOML text, by name."""
-    # tomllib takes superquadratic time in the parts of a dotted key.
+    """Parses a TOML text to a dict."""
+    # tomllib takes superquadratic time in the number of parts of a dotted key.
     if len(text) > LONGEST_TEXT or any(line.count(".") > MOST_DOTS for line in text.splitlines()):
-        most = f"at most {LONGEST_TEXT:,} characters, and {MOST_DOTS} dots in a line"
-        raise InvalidArgumentError(f"this is no TOML of a configuration, which has {most}")
+        most = f"at most {LONGEST_TEXT:,} characters, and {MOST_DOTS} dots per line"
+        raise InvalidArgumentError(f"not the TOML of a configuration, which has {most}")
     try:
         return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # a number with too many digits is no TOMLDecodeError
-        raise InvalidArgumentError(f"this is no TOML: {brief(str(error))}") from None
+    except (ValueError, RecursionError) as error:  # an oversized integer is not a TOMLDecodeError
+        raise InvalidArgumentError(f"invalid TOML: {brief(str(error))}") from None
 
 
 def config_of_data(data: dict[str, Any], base: Config) -> Config:
-    """`base` with the values of plain data."""
+    """Returns `base` with the values of a dict."""
     check_keys(data, Config)
     for name, value in data.items():
         if name in SECTIONS and not isinstance(value, dict):
@@ -176,7 +176,7 @@ def config_of_data(data: dict[str, Any], base: Config) -> Config:
 
 
 def text_of_config(config: Config) -> str:
-    """The whole configuration as TOML, each field under its sentence. What is None is written as a comment."""
+    """Returns the configuration as TOML, each field below its documentation; None becomes a comment."""
     lines = _lines(validation.instance(config, Config, "config"))
     for name, kind in SECTIONS.items():
         lines += ["", f"# {inspect.cleandoc(kind.__doc__).splitlines()[0]}", f"[{name}]"]
@@ -186,20 +186,20 @@ def text_of_config(config: Config) -> str:
 
 def _lines(section: Any) -> list[str]:
     kind: Any = type(section)
-    sentences = field_sentences(kind)
+    docs = field_docs(kind)
     lines = []
     for name in field_names(kind):
         if isinstance(section, Config) and name in SECTIONS:
             continue
-        lines += [f"# {line}" for line in textwrap.wrap(sentences.get(name, ""), 116)]
+        lines += [f"# {line}" for line in textwrap.wrap(docs.get(name, ""), 116)]
         value = getattr(section, name)
         lines.append(f"# {name} is not set" if value is None else f"{name} = {toml_value(value)}")
     return lines
 
 
 @functools.cache
-def field_sentences(kind: Any) -> dict[str, str]:
-    """The sentence under each field of a dataclass, from its source; none where there is no source to be read."""
+def field_docs(kind: Any) -> dict[str, str]:
+    """Returns the docstring below each field of a dataclass, parsed from its source; empty without source."""
     try:
         source = inspect.getsource(kind)
     except OSError:
@@ -210,13 +210,13 @@ def field_sentences(kind: Any) -> dict[str, str]:
     for statement, after in zip(definition.body, definition.body[1:], strict=False):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-            sentence = after.value.value if is_text else ""  # type: ignore[attr-defined]
-            found[statement.target.id] = " ".join(str(sentence).split())
+            text = after.value.value if is_text else ""  # type: ignore[attr-defined]
+            found[statement.target.id] = " ".join(str(text).split())
     return found
 
 
 def toml_value(value: Any) -> str:
-    """A value as TOML writes it."""
+    """Formats a value as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -227,6 +227,6 @@ def toml_value(value: Any) -> str:
     return '"' + "".join(sign if sign >= " " and sign != "\x7f" else f"\\u{ord(sign):04x}" for sign in escaped) + '"'
 
 
-# Read now, while the sources are those of what runs: they may be replaced during a long training.
+# Cached at import: the sources may be replaced during a long run.
 for _kind in (Config, *SECTIONS.values()):
-    field_sentences(_kind)
+    field_docs(_kind)

@@ -1,4 +1,4 @@
-"""The sections of a configuration, each frozen, with a sentence for each field, checked when it is made."""
+"""The sections of a configuration: frozen dataclasses with validated, documented fields."""
 
 from __future__ import annotations
 
@@ -10,58 +10,58 @@ from pondertree.errors import InvalidArgumentError
 
 ROOTS = ("gumbel", "puct")
 OPTIMISERS = ("adamw", "sgd")
-#: How reference opponents are named, in metrics too: a preset and its simulations a move.
+#: Names of anchor opponents: a preset and its simulations per move.
 OPPONENT = re.compile(r"(UCT|Hybrid) ([1-9][0-9]{0,8})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfPlayConfig:
-    """How games are played to learn from."""
+    """Self-play."""
 
     games_at_once: int = 128
-    """Games under way at a time, which share the batches of the network."""
+    """Concurrent games, which share the batches of the network."""
     simulations: int = 32
-    """Simulations of a full search, whose policy is learned."""
+    """Simulations of a full search, which yields a policy target."""
     fast_simulations: int = 8
-    """Simulations of the other searches, which only bring the game forward (playout-cap randomisation)."""
+    """Simulations of a fast search, which only advances the game (playout-cap randomisation)."""
     full_share: float = 1.0
-    """The share of moves that get a full search; 1 searches all of them fully."""
+    """Fraction of moves with a full search; 1 for all."""
     considered_actions: int = 16
-    """Moves that Gumbel search considers at the root."""
+    """Actions that Gumbel search considers at the root."""
     value_scale: float = 0.1
-    """How much the values of moves count in Gumbel search beside the policy."""
+    """Weight of action values against the policy in Gumbel search."""
     rescale_values: bool = True
-    """Stretch the values of moves to the range from 0 to 1 in Gumbel search, however little they differ."""
+    """Rescale action values to [0, 1] in Gumbel search, however little they differ."""
     c_puct: float = 1.5
-    """Exploration of PUCT (`algorithm = "alphazero"`)."""
+    """Exploration constant of PUCT (`algorithm = "alphazero"`)."""
     dirichlet_alpha: float = 10.0
-    """Concentration of the noise at the root, for all legal moves together (`algorithm = "alphazero"`)."""
+    """Total concentration of the root's Dirichlet noise (`algorithm = "alphazero"`)."""
     dirichlet_epsilon: float = 0.25
-    """Weight of the noise at the root (`algorithm = "alphazero"`)."""
+    """Weight of the root's Dirichlet noise (`algorithm = "alphazero"`)."""
     forced_playouts: float = 2.0
-    """Moves at the root get sqrt(this * prior * visits) simulations at least, taken off the policy that is learned."""
+    """Forced playouts: at least sqrt(this * prior * visits) per root move, pruned from the policy target."""
     temperature: float = 1.0
-    """Temperature of the first moves of a game."""
+    """Sampling temperature of the first moves of a game."""
     temperature_moves: int = 10
-    """Moves of a game, a random opening included, that are drawn at `temperature`; then the best is played."""
+    """Plies, the random opening included, sampled at `temperature`; afterwards the best move is played."""
     opening_plies: int = 0
-    """Random moves that a game may begin with, to see more of the game: from 0 to so many."""
+    """Maximum length of a random opening, for more diverse positions."""
     opening_share: float = 0.5
-    """The share of games that begin with random moves."""
+    """Fraction of games with a random opening."""
     max_moves: int = 512
-    """Longer games are ended as draws, marked as cut."""
+    """Longer games are truncated as draws."""
     resign_below: float = -1.0
-    """A player resigns when the value at the root is below this twice in a row; -1 never."""
+    """Resignation threshold: a player resigns after two root values in a row below it; -1 never."""
     resign_check: float = 0.1
-    """The share of games that are played on after a resignation, to see whether it was wrong."""
+    """Fraction of resignations played on to measure the false-positive rate."""
     resign_wrong: float = 0.05
-    """Resigning pauses while more than this share of the checked resignations was wrong."""
+    """Largest false-positive rate at which resignation stays enabled."""
     solve: bool = False
-    """Keep proven results in the searches of self-play."""
+    """Keep proven results in self-play searches."""
     threads: int = 1
-    """Threads of the engine."""
+    """Engine threads per search."""
     workers: int = 0
-    """Threads that search a part of the games each; 0 is one for each core on a CPU, and one on a GPU."""
+    """Threads that each search a part of the games; 0: one per core on a CPU, one on a GPU."""
 
     def __post_init__(self) -> None:
         for name in ("games_at_once", "simulations", "fast_simulations", "considered_actions", "max_moves", "threads"):
@@ -77,19 +77,19 @@ class SelfPlayConfig:
         validation.flag(self.solve, "self_play.solve")
         validation.flag(self.rescale_values, "self_play.rescale_values")
         if self.full_share == 0.0:
-            raise InvalidArgumentError("self_play.full_share must be above 0: there would be no policy to learn")
+            raise InvalidArgumentError("self_play.full_share must be above 0: there would be no policy targets")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayConfig:
-    """What of the games is learned from."""
+    """Replay buffer."""
 
     window: int = 100_000
-    """Positions kept in memory to learn from, the newest ones; all games stay on the disk."""
+    """Capacity in positions, the newest ones; all games stay on disk."""
     fresh: float = 0.5
-    """How much newer positions are preferred: 0 draws all alike, 1 draws none of the oldest."""
+    """Recency weighting: 0 samples uniformly, 1 with a density that is 0 at the oldest position."""
     learned_first: int = 4_000
-    """Positions there must be before learning begins."""
+    """Positions required before optimisation starts."""
 
     def __post_init__(self) -> None:
         window = validation.count(self.window, "replay.window")
@@ -102,36 +102,36 @@ class ReplayConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnerConfig:
-    """How the network learns."""
+    """Optimisation."""
 
     batch_size: int = 256
-    """Positions of one step."""
+    """Batch size in positions."""
     passes: float = 6.0
-    """How often a position is learned from, on average."""
+    """Average number of times that a position is sampled."""
     optimiser: str = "adamw"
     """ "adamw" or "sgd" (with momentum 0.9)."""
     learning_rate: float = 2e-3
-    """The rate after warming up."""
+    """Peak learning rate."""
     warm_up: int = 100
-    """Steps in which the rate rises from 0."""
+    """Steps of linear learning-rate warm-up."""
     decay_from: float = 0.6
-    """The share of the training after which the rate falls."""
+    """Fraction of the run after which the learning rate decays."""
     final_rate: float = 0.05
-    """What part of the learning rate is left at the end."""
+    """Final learning rate as a fraction of the peak."""
     weight_decay: float = 1e-4
-    """Weight decay, of weights and not of biases and norms."""
+    """Weight decay of weights, not of biases and norms."""
     clip: float = 5.0
-    """The longest gradient; longer ones are shortened."""
+    """Gradient clipping: maximum gradient norm."""
     value_weight: float = 1.0
-    """Weight of the value's loss beside the policy's."""
+    """Weight of the value loss relative to the policy loss."""
     root_value_share: float = 0.3
-    """Share of the search's own value at the root in what the value learns, beside the result of the game."""
+    """Fraction of the root value in the value target; the rest is the game result."""
     averaged: float = 0.99
-    """The weights that play are an average: so much of it stays at each step."""
+    """Decay of the weight averaging (EMA); averaged weights play."""
     symmetries: bool = True
-    """Turn positions by a symmetry of the game, drawn anew each time."""
+    """Augment positions with random symmetries of the game."""
     reduced_precision: bool = True
-    """Compute in bfloat16 on a GPU."""
+    """Use bfloat16 on a GPU."""
 
     def __post_init__(self) -> None:
         validation.count(self.batch_size, "learner.batch_size")
@@ -154,36 +154,36 @@ class LearnerConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatentModelConfig:
-    """How a model is learned, and planned in (`algorithm = "muzero"`)."""
+    """Learned model (`algorithm = "muzero"`)."""
 
     root: str = "gumbel"
-    """The search: "gumbel", or "puct" with noise at the root."""
+    """Root search: "gumbel", or "puct" with Dirichlet noise."""
     discount: float = 1.0
-    """What a reward, or a result, is worth a step earlier."""
+    """Discount per step."""
     unroll: int = 5
-    """Steps that the model is followed from a position, and learned at."""
+    """Unroll steps of the training loss."""
     td_steps: int = 0
-    """Rewards that a value is made of before the search's own value of what comes then; 0 is all to the end. A game
-    without rewards has its result, whatever this is."""
+    """Length of n-step returns, which bootstrap from the root value; 0 sums all rewards. Games without rewards use
+    their result."""
     support: int = 0
-    """Values and rewards are spread over whole numbers up to this on each side, after a root-like transform; 0: they
-    are from -1 to 1, and learned as chances of winning, drawing and losing."""
+    """Categorical support of values and rewards, the integers from -this to this, after a square-root-like transform;
+    0: they lie in [-1, 1] and are learned as win, draw and loss probabilities."""
     dynamics_blocks: int = 1
-    """Residual blocks of the step from one hidden state to the next."""
+    """Residual blocks of the dynamics network."""
     reward_weight: float = 1.0
-    """Weight of the reward's loss."""
+    """Weight of the reward loss."""
     consistency: float = 0.0
-    """Weight of the loss that hidden states after a step should be like those of what is seen then; 0 leaves it out."""
+    """Weight of the consistency loss between predicted and observed hidden states (EfficientZero); 0 disables it."""
     priority: float = 0.0
-    """Positions whose value was wrong are drawn more often, by this power of the error; 0 draws by age alone."""
+    """Exponent of prioritised replay, by value error; 0 samples by recency alone."""
     priority_correction: float = 1.0
-    """How much of that their weight in the loss makes good again, from 0 to 1."""
+    """Importance-sampling exponent of prioritised replay, from 0 to 1."""
     fresh_values: bool = False
-    """Ask the present weights for the values of later positions that values lean on, at each draw (with rewards)."""
+    """Recompute bootstrap values with the current weights at each sampling (with rewards)."""
     reanalyse: float = 0.0
-    """The share of each batch that is searched anew, with the present weights, for fresh policies and values."""
+    """Reanalyse: fraction of each batch searched again with the current weights for fresh targets."""
     reanalyse_simulations: int = 8
-    """Simulations of these searches."""
+    """Simulations of a reanalysis search."""
 
     def __post_init__(self) -> None:
         if not validation.is_one_of(self.root, ROOTS):
@@ -202,25 +202,25 @@ class LatentModelConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationConfig:
-    """How strength is measured on the way; without noise and without chance in the moves."""
+    """Strength evaluation, without noise and random moves."""
 
     every_minutes: float = 3.0
-    """Minutes between two evaluations; 0 evaluates only at the end."""
+    """Minutes between evaluations; 0 evaluates only at the end."""
     games: int = 20
-    """Games against each opponent, an even number: openings are played with both sides."""
+    """Games per opponent, even: each opening is played with both sides."""
     simulations: int = 100
-    """Simulations a move of the player that learns, and of its earlier self."""
+    """Simulations per move of the evaluated player and of its predecessor."""
     ladder: tuple[str, ...] = ("UCT 100", "UCT 400", "UCT 1600")
-    """Reference opponents, the weakest first, by name and simulations a move ("Hybrid 32" in chess): it meets the next
-    one when it beats one. The first one has Elo 0."""
+    """Anchor opponents, weakest first, as search and simulations per move ("Hybrid 32" in chess): the player meets the
+    next one when it beats one. The first defines Elo 0."""
     ladder_score: float = 0.8
-    """The share of points, above 0.5, at which it meets the next opponent; at 1 minus this, the one below."""
+    """Score, above 0.5, that counts as beating an opponent; at 1 minus this, the player meets the one below."""
     uct_simulations: tuple[int, ...] | None = None
-    """Budgets of UCT searches that it meets in every evaluation, instead of the ladder."""
+    """Fixed UCT opponents by simulations, met in every evaluation instead of the ladder."""
     positions: int = 200
-    """Positions in which its moves are compared with exact play, where there is an exact solver (Connect 4)."""
+    """Positions for the comparison with exact play, where there is an exact solver (Connect 4)."""
     solve: bool = False
-    """Keep proven results in the searches of evaluations."""
+    """Keep proven results in evaluation searches."""
 
     def __post_init__(self) -> None:
         validation.number(self.every_minutes, "evaluation.every_minutes", least=0.0)
@@ -248,8 +248,8 @@ class EvaluationConfig:
         for place, name in enumerate(self.ladder):
             if not isinstance(name, str) or OPPONENT.fullmatch(name) is None:
                 raise InvalidArgumentError(
-                    f"evaluation.ladder[{place}] must be a search and its simulations a move, such as 'UCT 400' or, in "
-                    f"chess, 'Hybrid 32', not {validation.shown(name)}"
+                    f"evaluation.ladder[{place}] must be a search and its simulations per move, such as 'UCT 400' "
+                    f"or, in chess, 'Hybrid 32', not {validation.shown(name)}"
                 )
         if len(set(self.ladder)) < len(self.ladder):
             raise InvalidArgumentError("evaluation.ladder must name each opponent once")

@@ -1,8 +1,8 @@
-"""Checkpoints: folders that are there whole or not at all, with everything it takes to go on.
+"""Checkpoints: folders that appear by atomic rename, with everything needed to resume a run exactly.
 
-A checkpoint is made under another name, every file in it synced, then renamed. Its `state.json` holds the counters, and
-a checksum of each other file, so that a cut or flipped one is noticed before anything is taken from it. Tensors are
-safetensors, games under way columns of NumPy, the rest JSON and TOML: nothing is pickled, nothing is executed.
+Every file is fsynced before the folder is renamed. `state.json` holds the counters and a SHA-256 of each other file, so
+that truncated or corrupted files are detected before use. Tensors are safetensors, unfinished games NumPy columns, the
+rest JSON and TOML: nothing is pickled or executed.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ TRAINING, GAMES, CONFIG = "training.safetensors", "games.npz", "config.toml"
 
 @dataclass(slots=True)
 class Counters:
-    """What is counted, and saved with every checkpoint."""
+    """Counters of a run, saved with every checkpoint."""
 
     round: int = 0
-    """Rounds of self-play that were stored."""
+    """Rounds of self-play stored."""
     step: int = 0
-    """Steps of learning."""
+    """Optimiser steps."""
     games: int = 0
-    """Games that were finished."""
+    """Finished games."""
     positions: int = 0
-    """Positions of them that are learned."""
+    """Positions added to the replay buffer."""
     owed: float = 0.0
-    """Steps that the positions so far have still to be learned by."""
+    """Optimiser steps due for the positions so far."""
     elapsed: float = 0.0
     """Seconds of training."""
 
     @classmethod
     def of_data(cls, data: Any) -> Counters:
-        """From plain data of a checkpoint."""
+        """Validates the counters of a checkpoint."""
         whole = {name: validation.whole_number(data[name], name, most=1 << 62) for name in ("round", "step", "games")}
         positions = validation.whole_number(data["positions"], "positions", most=1 << 62)
         owed, elapsed = (validation.number(data[name], name) for name in ("owed", "elapsed"))
@@ -63,20 +63,20 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What a checkpoint holds."""
+    """The content of a checkpoint."""
 
     player: bytes
-    """The player, as a file of its own."""
+    """The content of the player file."""
     tensors: dict[str, torch.Tensor]
-    """Weights, averaged weights and the optimiser."""
+    """Weights, averaged weights, optimiser state, replay priorities."""
     games: list[GameRecord]
-    """Games under way."""
+    """Unfinished games."""
     state: dict[str, Any]
-    """Counters."""
+    """Counters and the state of self-play."""
 
 
 def save_checkpoint(folder: Path, number: int, checkpoint: Checkpoint, config: Config) -> Path:
-    """Makes checkpoint `number` in a folder; when it comes back, it is on the disk."""
+    """Writes checkpoint `number`; durable when it returns."""
     from safetensors.torch import save
 
     games = io.BytesIO()
@@ -88,60 +88,60 @@ def save_checkpoint(folder: Path, number: int, checkpoint: Checkpoint, config: C
         CONFIG: text_of_config(config).encode(),
     }
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
-    told = {"format": FORMAT, "version": VERSION, "state": checkpoint.state, "sha256": sums}
-    told["own"] = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
-    contents[STATE] = (json.dumps(told, indent=1) + "\n").encode()
+    state = {"format": FORMAT, "version": VERSION, "state": checkpoint.state, "sha256": sums}
+    state["own"] = hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
+    contents[STATE] = (json.dumps(state, indent=1) + "\n").encode()
     path = folder / f"round-{number:08d}"
-    beside = folder / f"{path.name}.part"
+    staging = folder / f"{path.name}.part"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(beside, ignore_errors=True)
-        beside.mkdir()
+        shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir()
         for name, content in contents.items():
-            with open(beside / name, "wb") as file:
+            with open(staging / name, "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-        sync_folder(beside)
+        sync_folder(staging)
         old = folder / f"{path.name}{OLD}"
-        if path.exists():  # of a training that came here again: at any instant one of the two is whole and listed
+        if path.exists():  # a resumed run repeats a round: at any instant one of the two is intact and listed
             shutil.rmtree(old, ignore_errors=True)
             os.replace(path, old)
-        os.replace(beside, path)
+        os.replace(staging, path)
         sync_folder(folder)
         shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
         raise StorageError(
-            f"the checkpoint cannot be written to {str(path)!r}: {error.strerror}; those made before are whole"
+            f"the checkpoint cannot be written to {str(path)!r}: {error.strerror}; earlier checkpoints are intact"
         ) from error
     return path
 
 
 def keep_newest(folder: Path, count: int) -> None:
-    """Removes all but the newest checkpoints. Each loses its name first, so that none is ever half there."""
+    """Removes all but the newest checkpoints; renames each first, so that no listed one is ever incomplete."""
     for path in list_checkpoints(folder)[:-count]:
-        gone = path.with_name(f"{path.name}.part")
-        os.replace(path, gone)
-        shutil.rmtree(gone, ignore_errors=True)
+        removed = path.with_name(f"{path.name}.part")
+        os.replace(path, removed)
+        shutil.rmtree(removed, ignore_errors=True)
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
-    """A checkpoint, checked; one that is cut, changed or of another version is refused by name."""
+    """Reads a checkpoint; raises `StorageError` if it is truncated, corrupted or of another version."""
     load = require("safetensors.torch", "torch", "loading a checkpoint").load
     contents = {}
     for name in (PLAYER, TRAINING, GAMES, CONFIG, STATE):
         with reading(path / name, "a file of a checkpoint", StorageError) as file:
             contents[name] = file.read_bytes()
     with reading(path / STATE, "the state of a checkpoint", StorageError):
-        told = json.loads(contents[STATE])
-        own = told.pop("own")
-        if current_format(told.get("format")) != FORMAT or told.get("version") != VERSION:
-            found = brief(f"{told.get('format')} {told.get('version')}")
+        header = json.loads(contents[STATE])
+        own = header.pop("own")
+        if current_format(header.get("format")) != FORMAT or header.get("version") != VERSION:
+            found = brief(f"{header.get('format')} {header.get('version')}")
             raise StorageError(f"it is {found}; this version reads {FORMAT} {VERSION}")
-        if own != hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest():
+        if own != hashlib.sha256(json.dumps(header, sort_keys=True).encode()).hexdigest():
             raise StorageError("it is damaged, its checksum differs")
-        state, sums = dict(told["state"]), dict(told["sha256"])
+        state, sums = dict(header["state"]), dict(header["sha256"])
     for name in (PLAYER, TRAINING, GAMES, CONFIG):
         if hashlib.sha256(contents[name]).hexdigest() != sums.get(name):
             raise StorageError(f"checkpoint {str(path)!r}: {name} is damaged, its checksum differs")
@@ -151,8 +151,8 @@ def load_checkpoint(path: Path) -> Checkpoint:
         return Checkpoint(contents[PLAYER], load(contents[TRAINING]), games, state)
 
 
-def newest_whole(folder: Path) -> tuple[Path, Checkpoint, list[str]] | None:
-    """The newest checkpoint that is whole, and what is wrong with newer ones; None where there is none at all."""
+def newest_intact(folder: Path) -> tuple[Path, Checkpoint, list[str]] | None:
+    """Returns (path, checkpoint, errors of newer ones) of the newest intact checkpoint; None if there are none."""
     wrong: list[str] = []
     paths = list_checkpoints(folder)
     for path in reversed(paths):
@@ -161,5 +161,5 @@ def newest_whole(folder: Path) -> tuple[Path, Checkpoint, list[str]] | None:
         except (StorageError, InvalidArgumentError) as error:
             wrong.append(str(error))
     if wrong:
-        raise StorageError(f"no checkpoint in {str(folder)!r} is whole: {wrong[0]}")
+        raise StorageError(f"no checkpoint in {str(folder)!r} is intact: {wrong[0]}")
     return None

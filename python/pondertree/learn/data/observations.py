@@ -1,4 +1,4 @@
-"""Observations as they are kept: bit planes packed, so that a window of chess positions fits into memory."""
+"""Packed observations: bit planes and numbers, so that a window of chess positions fits into memory."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pondertree.learn.config.game_spec import GameSpec, play_in
 from pondertree.learn.data.records import GameRecord
 
 
-class Seen(NamedTuple):
-    """What a network sees in some positions, N of them.
+class PackedObservations(NamedTuple):
+    """Packed observations of N positions.
 
-    A compiled game has planes of bits, and planes that are one number each. What a game in Python shows is kept as it
-    is, as numbers; pixels as bytes, which are seen as numbers from 0 to 1.
+    Compiled games have bit planes and scalar planes. Observations of Python games are kept as float32, pixels as bytes
+    (scaled to [0, 1] when unpacked).
     """
 
     planes: NDArray[np.uint64]
@@ -28,16 +28,16 @@ class Seen(NamedTuple):
     """[N, S]"""
 
 
-def widths(spec: GameSpec) -> tuple[int, int]:
-    """How many planes and numbers a position has."""
+def packed_widths(spec: GameSpec) -> tuple[int, int]:
+    """Returns the numbers of bit planes and scalars per position."""
     if not spec.info.compiled:
         return 0, int(np.prod(spec.shape))
     planes, numbers = (part.shape[1] for part in packed_line(spec.factory(), np.zeros(0, dtype=np.uint16))[:2])
     return planes, numbers
 
 
-def kept_bytes(observation: NDArray[np.float32], spec: GameSpec) -> NDArray[np.uint8]:
-    """What is kept of an observation of an environment: its numbers, or its pixels, as bytes."""
+def observation_bytes(observation: NDArray[np.float32], spec: GameSpec) -> NDArray[np.uint8]:
+    """Returns the stored bytes of an environment's observation: float32 data, or pixels."""
     kept: NDArray[np.uint8]
     if spec.pixels:
         kept = np.rint(observation * 255.0).astype(np.uint8).ravel()
@@ -45,17 +45,17 @@ def kept_bytes(observation: NDArray[np.float32], spec: GameSpec) -> NDArray[np.u
     return np.ascontiguousarray(observation, dtype="<f4").ravel().view(np.uint8)
 
 
-def seen_in(game: GameRecord, spec: GameSpec) -> tuple[Seen, NDArray[np.uint8]]:
-    """What a network sees before each searched move of a game, and who is to play there."""
+def packed_observations(game: GameRecord, spec: GameSpec) -> tuple[PackedObservations, NDArray[np.uint8]]:
+    """Returns the observations before each searched move of a game, and the players to move."""
     if spec.is_environment:
         rows = len(game.moves)
         numbers = game.seen.reshape(rows, -1).view(np.uint8 if spec.pixels else "<f4")
-        return Seen(np.zeros((rows, 0), np.uint64), numbers), np.zeros(rows, dtype=np.uint8)
+        return PackedObservations(np.zeros((rows, 0), np.uint64), numbers), np.zeros(rows, dtype=np.uint8)
     state = spec.factory()
     if spec.info.compiled:
         opening = len(game.opening)
         planes, numbers, players = packed_line(state, np.concatenate([game.opening, game.moves]))
-        return Seen(planes[opening:], numbers[opening:]), players[opening:]
+        return PackedObservations(planes[opening:], numbers[opening:]), players[opening:]
     for move in game.opening.tolist():
         state = play_in(state, move)
     observations, to_play = [], []
@@ -65,15 +65,15 @@ def seen_in(game: GameRecord, spec: GameSpec) -> tuple[Seen, NDArray[np.uint8]]:
         state = play_in(state, move)
     rows = len(observations)
     flat = np.array(observations, dtype=np.float32).reshape(rows, int(np.prod(spec.shape)))
-    return Seen(np.zeros((rows, 0), np.uint64), flat), np.array(to_play, dtype=np.uint8)
+    return PackedObservations(np.zeros((rows, 0), np.uint64), flat), np.array(to_play, dtype=np.uint8)
 
 
-#: Positions that are looked at, those in question and the nearest below them: a search asks about both.
+#: Largest number of states examined, breadth first: a search evaluates states below the given ones.
 MOST = 5000
 
 
 def refuse_observation(state: Any, name: str, shape: tuple[int, ...] | None = None) -> None:
-    """Refuses an observation that no network can take; `shape` is that of the starting state."""
+    """Raises `GameContractError` for an invalid observation; `shape` is that of the starting state."""
     try:
         seen = np.asarray(state.observation(), dtype=np.float32)
     except Exception as error:
@@ -81,7 +81,7 @@ def refuse_observation(state: Any, name: str, shape: tuple[int, ...] | None = No
     if shape is not None and seen.shape != shape:
         raise GameContractError(
             f"{name}.observation() has shape {seen.shape}, and in the starting state it has {shape}: "
-            "a network needs the same in every state"
+            "a network needs the same shape in every state"
         )
     wrong = seen[~np.isfinite(seen)]
     if wrong.size:
@@ -89,7 +89,7 @@ def refuse_observation(state: Any, name: str, shape: tuple[int, ...] | None = No
 
 
 def refuse_observations(states: Iterable[Any], spec: GameSpec) -> None:
-    """Refuses the first wrong observation in these states, or below them; comes back where none is found."""
+    """Raises `GameContractError` for the first invalid observation in these states or below them, if any."""
     if spec.info.compiled or spec.is_environment:
         return
     for state in _with_those_below(list(states)):
@@ -97,7 +97,7 @@ def refuse_observations(states: Iterable[Any], spec: GameSpec) -> None:
 
 
 def _with_those_below(states: list[Any]) -> Iterator[Any]:
-    """The states themselves, then those after a move, after two, and so on."""
+    """Yields the states and their successors, breadth first."""
     waiting = deque(states)
     for _ in range(MOST):
         if not waiting:
@@ -107,7 +107,7 @@ def _with_those_below(states: list[Any]) -> Iterator[Any]:
             if state.is_terminal:
                 continue
             after = [state.play(action) for action in state.legal_actions()]
-        except Exception:  # another mistake, which has its own words
+        except Exception:  # another error of the game, reported where it is met
             after = []
         yield state
         waiting += after[: max(MOST - len(waiting), 0)]

@@ -1,4 +1,4 @@
-"""Games that were played to learn from: what is kept of each, and the columns that many make."""
+"""Records of self-play games, and their columnar form for files."""
 
 from __future__ import annotations
 
@@ -15,56 +15,56 @@ from pondertree.learn.config.game_spec import GameSpec
 
 
 class Example(NamedTuple):
-    """A position to learn from."""
+    """A training example."""
 
     state: Any
     actions: NDArray[np.uint16]
-    """The legal actions."""
+    """Legal actions."""
     policy: NDArray[np.float32] | None
-    """What the policy should be, over these actions; None where the search was a short one."""
+    """Policy target over these actions; None after a fast search."""
     result: float
-    """The result of the game for the player to move."""
+    """Result of the game for the player to move."""
     value: float
-    """The value the search found, for the player to move."""
+    """Root value of the search, for the player to move."""
     version: int
-    """Steps of learning that the network had behind it when the move was searched."""
+    """Optimiser step of the network that searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class GameRecord:
-    """A finished game. Arrays of moves have one entry for each searched move, after the opening."""
+    """A game. Arrays of moves have one entry per searched move, after the opening."""
 
     number: int
-    """Games are numbered as they are begun."""
+    """Sequence number by start."""
     opening: NDArray[np.uint16]
-    """The random moves it began with, which are not learned."""
+    """Random moves before the searched ones; not training examples."""
     moves: NDArray[np.uint16]
-    """The moves that were searched and played."""
+    """The searched moves."""
     values: NDArray[np.float32]
-    """The value at the root of each search, for the player to move."""
+    """Root value of each search, for the player to move."""
     versions: NDArray[np.int64]
-    """Steps of learning behind the network of each search."""
+    """Optimiser step of the network of each search."""
     full: NDArray[np.bool_]
-    """Whether the search of a move was a full one, so that its policy is learned."""
+    """Whether each search was full, so that its policy is a target."""
     counts: NDArray[np.uint16]
-    """Legal actions of each position."""
+    """Number of legal actions of each position."""
     actions: NDArray[np.uint16]
-    """The legal actions of all positions, one after another."""
+    """Legal actions of all positions, concatenated."""
     policy: NDArray[np.float32]
-    """The policy over them."""
+    """Policy targets over them."""
     returns: NDArray[np.float32]
-    """The result, one number per player."""
+    """Result, one number per player."""
     cut: bool = False
-    """Ended because it was too long: as a draw, or, in an environment, with more rewards to come."""
+    """Truncated by `max_moves`: scored as a draw; in an environment with further rewards to come."""
     resigned: bool = False
-    """Ended because a player gave up."""
+    """Ended by resignation."""
     rewards: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
-    """What each move brought the player who made it; none in games that have results alone."""
+    """Reward of each move for its player; empty in games with results alone."""
     seen: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
-    """Packed observations of all positions, of an environment; those of a game follow from its moves."""
+    """Packed observations of an environment's positions; those of games follow from the moves."""
 
     def examples(self, factory: Callable[[], Any]) -> Iterator[Example]:
-        """The positions, with what is to be learned of them."""
+        """Yields the training examples."""
         state = factory()
         for move in self.opening.tolist():
             state = state.play(move)
@@ -79,9 +79,9 @@ class GameRecord:
             state = state.play(move)
 
 
-#: The columns with one entry for each game, and those with a list for each.
-PLAIN = {"number": np.int64, "cut": np.bool_, "resigned": np.bool_}
-LISTS = {
+#: Columns with one value per game, and with one list per game.
+SCALAR_COLUMNS = {"number": np.int64, "cut": np.bool_, "resigned": np.bool_}
+LIST_COLUMNS = {
     "opening": np.uint16,
     "moves": np.uint16,
     "values": np.float32,
@@ -94,18 +94,18 @@ LISTS = {
     "rewards": np.float32,
     "seen": np.uint8,
 }
-#: Columns that files made before there were environments lack.
-LATER = ("rewards", "seen")
+#: Columns missing from files written before environments were supported.
+OPTIONAL_COLUMNS = ("rewards", "seen")
 
 Columns = dict[str, NDArray[Any]]
 
 
 def to_columns(games: Sequence[GameRecord]) -> Columns:
-    """Games as columns; a list is two of them, its entries and, under `NAME_ends`, where each game's end."""
+    """Converts games to columns; a list is its concatenated entries and, as `NAME_ends`, the end of each game's."""
     columns: Columns = {
-        name: np.array([getattr(game, name) for game in games], dtype=kind) for name, kind in PLAIN.items()
+        name: np.array([getattr(game, name) for game in games], dtype=kind) for name, kind in SCALAR_COLUMNS.items()
     }
-    for name, kind in LISTS.items():
+    for name, kind in LIST_COLUMNS.items():
         parts: list[NDArray[Any]] = [np.asarray(getattr(game, name), dtype=kind) for game in games]
         columns[name] = np.concatenate(parts) if parts else np.zeros(0, dtype=kind)
         columns[f"{name}_ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
@@ -113,28 +113,28 @@ def to_columns(games: Sequence[GameRecord]) -> Columns:
 
 
 def from_columns(columns: Columns) -> list[GameRecord]:
-    """The games of columns; what does not fit together is refused."""
+    """Converts columns to games; raises `InvalidArgumentError` if they are inconsistent."""
     try:
         _check_columns(columns)
         games = [_game(columns, row) for row in range(len(columns["number"]))]
     except (KeyError, TypeError) as error:
-        raise InvalidArgumentError(f"these are no columns of games: {error!r}") from None
+        raise InvalidArgumentError(f"not the columns of games: {error!r}") from None
     for game in games:
         if game.number < 0:
             raise InvalidArgumentError(f"the number of a game must be at least 0, not {game.number}")
         lengths = {len(game.moves), len(game.values), len(game.versions), len(game.full), len(game.counts)}
         places = int(game.counts.sum(dtype=np.int64))
         if len(lengths) > 1 or places != len(game.actions) or places != len(game.policy):
-            raise InvalidArgumentError(f"game {game.number}: its lists do not fit together")
+            raise InvalidArgumentError(f"game {game.number}: its lists have inconsistent lengths")
         if len(game.rewards) not in (0, len(game.moves)):
             raise InvalidArgumentError(f"game {game.number}: it has {len(game.rewards)} rewards")
         if not all(np.isfinite(part).all() for part in (game.values, game.policy, game.returns, game.rewards)):
-            raise InvalidArgumentError(f"game {game.number}: a number in it is not finite")
+            raise InvalidArgumentError(f"game {game.number}: it has a number that is not finite")
     return games
 
 
 def check_games(games: Sequence[GameRecord], spec: GameSpec, *, finished: bool = True) -> None:
-    """Refuses games, read from a file, that cannot have been played in a game; those under way have no returns."""
+    """Raises `InvalidArgumentError` for records that cannot be games of `spec`; unfinished ones have no returns."""
     info, cells = spec.info, int(np.prod(spec.shape)) * (1 if spec.pixels else 4)
     for game in games:
         moves = len(game.moves)
@@ -143,7 +143,7 @@ def check_games(games: Sequence[GameRecord], spec: GameSpec, *, finished: bool =
             and len(game.rewards) == (moves if info.has_rewards else 0)
             and len(game.seen) == (moves * cells if spec.is_environment else 0)
         ):
-            raise InvalidArgumentError(f"game {game.number} is none of {spec.name}: its lists have other lengths")
+            raise InvalidArgumentError(f"game {game.number} is not one of {spec.name}: its lists have other lengths")
         played = np.concatenate([game.opening, game.moves])
         for actions in (played, game.actions):
             if (actions >= info.num_actions).any():
@@ -158,15 +158,15 @@ def check_games(games: Sequence[GameRecord], spec: GameSpec, *, finished: bool =
 
 
 def _check_columns(columns: Columns) -> None:
-    """Refuses columns of other types than those that `to_columns` gives, and lists that overlap."""
+    """Refuses columns of other dtypes than those of `to_columns`, and overlapping lists."""
     rows = len(columns["number"])
-    for name, kind in {**PLAIN, **LISTS}.items():
-        if name in LATER and name not in columns:
+    for name, kind in {**SCALAR_COLUMNS, **LIST_COLUMNS}.items():
+        if name in OPTIONAL_COLUMNS and name not in columns:
             continue
         column = columns[name]
-        if column.dtype != kind or column.ndim != 1 or (name in PLAIN and len(column) != rows):
+        if column.dtype != kind or column.ndim != 1 or (name in SCALAR_COLUMNS and len(column) != rows):
             raise InvalidArgumentError(f"column {name!r} must be a list of {np.dtype(kind)}")
-        if name in PLAIN:
+        if name in SCALAR_COLUMNS:
             continue
         ends = columns[f"{name}_ends"]
         if ends.dtype != np.int64 or ends.shape != (rows,):
@@ -174,16 +174,16 @@ def _check_columns(columns: Columns) -> None:
         if (np.diff(np.clip(ends, -1, len(column) + 1), prepend=0, append=len(column)) < 0).any() or (
             len(column) != (ends[-1] if rows else 0)
         ):
-            raise InvalidArgumentError(f"column {name!r}: its lists must follow each other, and be all that there is")
+            raise InvalidArgumentError(f"column {name!r}: its lists must be contiguous and cover the column")
 
 
 def _game(columns: Columns, row: int) -> GameRecord:
     fields: dict[str, Any] = {}
-    for name in LISTS:
-        if name in LATER and name not in columns:
+    for name in LIST_COLUMNS:
+        if name in OPTIONAL_COLUMNS and name not in columns:
             continue
         ends = columns[f"{name}_ends"]
         first = 0 if row == 0 else int(ends[row - 1])
         fields[name] = columns[name][first : int(ends[row])]
-    plain = {name: columns[name][row].item() for name in PLAIN}
+    plain = {name: columns[name][row].item() for name in SCALAR_COLUMNS}
     return GameRecord(**fields, **plain)

@@ -1,9 +1,8 @@
-"""Shards: files of finished games. A game counts as stored when the file that holds it has its name.
+"""Shards: immutable files of finished games, and the store that appends them.
 
-A shard is written under another name, synced, renamed, and its folder synced: there is a whole shard or none. Its name
-says which games in the order of storing it holds, `games-000000120-00017` those from 120 to 136, so that the list of
-names is the index: it cannot be out of step with the files. Parquet where pyarrow is installed, else .npz; folders may
-hold both.
+A shard appears by atomic rename after fsync, so that it is complete or absent. Its name says which games it holds in
+storing order, `games-000000120-00017` those from 120 to 136: the file names are the index, which cannot be out of step
+with the files. Parquet where pyarrow is installed, else .npz; folders may hold both.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.files import arrays_of, current_format, make_folder, reading, replace_file
 from pondertree.learn.config.game_spec import GameSpec
 from pondertree.learn.data.records import (
-    LATER,
-    LISTS,
-    PLAIN,
+    LIST_COLUMNS,
+    OPTIONAL_COLUMNS,
+    SCALAR_COLUMNS,
     Columns,
     GameRecord,
     check_games,
@@ -34,8 +33,8 @@ from pondertree.learn.data.records import (
 
 FORMAT = "pondertree-games"
 VERSION = 1
-REMEDY = "restore it, or move it and all later shards away to go on without them"
-#: Games of a Parquet file that are decoded together.
+REMEDY = "restore it, or move it and all later shards away to resume without them"
+#: Games decoded per batch of a Parquet file.
 BATCH = 16
 NAME = re.compile(r"games-(\d{9,})-(\d{5,})\.(parquet|npz)")
 
@@ -46,18 +45,18 @@ class Shard:
 
     path: Path
     first: int
-    """How many games were stored before."""
+    """Number of games stored before."""
     count: int
-    """Games in it."""
+    """Number of games in it."""
 
     @property
     def end(self) -> int:
-        """How many games are stored with it."""
+        """Number of games stored up to and including it."""
         return self.first + self.count
 
 
 def list_shards(folder: Path) -> list[Shard]:
-    """The shards of a folder, in the order in which they were stored; without gaps, or something is missing."""
+    """Returns the shards of a folder in storing order; raises `StorageError` if there is a gap."""
     shards = []
     for path in folder.iterdir() if folder.is_dir() else ():
         if matched := NAME.fullmatch(path.name):
@@ -67,15 +66,15 @@ def list_shards(folder: Path) -> list[Shard]:
     for shard in shards:
         if shard.first != expected:
             raise StorageError(
-                f"{str(folder)!r} should have a shard that begins with game {expected} before {shard.path.name!r}: "
-                "a file is missing, or was put there from elsewhere"
+                f"{str(folder)!r} should have a shard that starts with game {expected} before {shard.path.name!r}: "
+                "a file is missing or misplaced"
             )
         expected = shard.end
     return shards
 
 
 def write_shard(folder: Path, first: int, games: Sequence[GameRecord], *, kind: str | None = None) -> Shard:
-    """Stores games; when it comes back, they are on the disk. `kind` is "parquet" or "npz"."""
+    """Writes a shard; durable when it returns. `kind` is "parquet" or "npz"."""
     kind = kind or ("parquet" if importlib.util.find_spec("pyarrow") is not None else "npz")
     shard = Shard(folder / f"games-{first:09d}-{len(games):05d}.{kind}", first, len(games))
     columns = to_columns(games)
@@ -84,13 +83,13 @@ def write_shard(folder: Path, first: int, games: Sequence[GameRecord], *, kind: 
         replace_file(shard.path, content)
     except OSError as error:
         raise StorageError(
-            f"the games cannot be stored in {str(shard.path)!r}: {error.strerror}; those stored before are safe"
+            f"the games cannot be stored in {str(shard.path)!r}: {error.strerror}; games stored earlier are intact"
         ) from error
     return shard
 
 
 def read_shard(shard: Shard, spec: GameSpec | None = None) -> list[GameRecord]:
-    """The games of a shard; one that is damaged is named, and so is one whose games are none of `spec`."""
+    """Reads a shard; raises `StorageError` naming it if it is damaged or its games are not of `spec`."""
     with reading(shard.path, f"a shard of games ({REMEDY})", StorageError) as file:
         read = _from_parquet if file.suffix == ".parquet" else _from_npz
         games: list[GameRecord] = []
@@ -125,8 +124,8 @@ def _parquet(columns: Columns) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    arrays: dict[str, Any] = {name: pa.array(columns[name]) for name in PLAIN}
-    for name in LISTS:
+    arrays: dict[str, Any] = {name: pa.array(columns[name]) for name in SCALAR_COLUMNS}
+    for name in LIST_COLUMNS:
         offsets = np.concatenate([[0], columns[f"{name}_ends"]])
         arrays[name] = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(columns[name]))
     table = pa.table(arrays).replace_schema_metadata({"format": f"{FORMAT} {VERSION}"})
@@ -136,25 +135,25 @@ def _parquet(columns: Columns) -> bytes:
 
 
 def _from_parquet(content: bytes, count: int) -> Iterator[Columns]:
-    """The columns of a few games at a time.
+    """Yields the columns of a few games at a time.
 
-    The number of games is checked before anything is decoded. How much a game decodes to is not: run lengths and zstd
-    compress without a useful limit, and pyarrow ends the process when asked for the columns of damaged metadata. Games
-    are checked as they come, so that at most one batch is in memory that no game accounts for.
+    The number of games is checked before decoding. Their decoded size cannot be: run lengths and zstd compress without
+    a useful limit, and pyarrow aborts the process when it allocates for corrupt metadata. Games are validated per
+    batch, so that at most one unvalidated batch is in memory.
     """
     from pondertree.optional import require
 
     require("pyarrow", "train", "reading this shard of games")
     import pyarrow.parquet as pq
 
-    # On one thread: a shard is small, and pools of threads outlive what they are for.
+    # Single-threaded: shards are small, and pyarrow's thread pools would outlive this call.
     file = pq.ParquetFile(io.BytesIO(content), page_checksum_verification=True)
     _check_format((file.schema_arrow.metadata or {}).get(b"format", b"").decode())
     _check_count(file.metadata.num_rows, count)
-    for batch in file.iter_batches(BATCH, columns=[*PLAIN, *LISTS], use_threads=False):
-        columns: Columns = {name: batch[name].to_numpy(zero_copy_only=False) for name in PLAIN}
-        for name in LISTS:
-            if name in LATER and name not in batch.schema.names:
+    for batch in file.iter_batches(BATCH, columns=[*SCALAR_COLUMNS, *LIST_COLUMNS], use_threads=False):
+        columns: Columns = {name: batch[name].to_numpy(zero_copy_only=False) for name in SCALAR_COLUMNS}
+        for name in LIST_COLUMNS:
+            if name in OPTIONAL_COLUMNS and name not in batch.schema.names:
                 continue
             columns[name] = batch[name].flatten().to_numpy(zero_copy_only=False)
             lengths = batch[name].value_lengths().to_numpy(zero_copy_only=False)
@@ -162,16 +161,19 @@ def _from_parquet(content: bytes, count: int) -> Iterator[Columns]:
         yield columns
 
 
-def _check_format(told: str) -> None:
-    if current_format(told) != f"{FORMAT} {VERSION}":
-        raise StorageError(f"its format is {told!r}, but this version reads {f'{FORMAT} {VERSION}'!r}")
+def _check_format(found: str) -> None:
+    if current_format(found) != f"{FORMAT} {VERSION}":
+        raise StorageError(f"its format is {found!r}, but this version reads {f'{FORMAT} {VERSION}'!r}")
 
 
 class GameStore:
-    """Shards in a folder, and how many of their games count."""
+    """The shards of a run. Games stored after the last checkpoint count only when they are played again, or at once.
+
+    `append` is idempotent: a resumed run that plays stored games again does not store them twice.
+    """
 
     def __init__(self, folder: Path, counted: int = 0, spec: GameSpec | None = None) -> None:
-        """`counted` games were stored when the training was last saved; shards with games of no `spec` are refused."""
+        """`counted` games were stored at the last checkpoint; shards with games of another `spec` are refused."""
         make_folder(folder, "out")
         for left in folder.glob("*.part"):
             left.unlink(missing_ok=True)
@@ -181,23 +183,23 @@ class GameStore:
         self.stored = self.shards[-1].end if self.shards else 0
         if self.stored < counted:
             raise StorageError(
-                f"{str(folder)!r} has {self.stored} games, but the checkpoint knows {counted}: shards are missing"
+                f"{str(folder)!r} has {self.stored} games, but the checkpoint counts {counted}: shards are missing"
             )
         self.counted = counted
-        """Games that count."""
+        """Number of games that count as training data."""
         waiting = [shard for shard in self.shards if shard.end > counted]
         if waiting and waiting[0].first < counted:
-            raise StorageError(f"{str(waiting[0].path)!r} was stored across a checkpoint: it is from another training")
+            raise StorageError(f"{str(waiting[0].path)!r} spans a checkpoint: it is from another run")
         self._waiting = [(shard, read_shard(shard, spec)) for shard in waiting]
         self._known = {game.number for _, games in self._waiting for game in games}
 
     @property
     def known(self) -> frozenset[int]:
-        """Numbers of games that were stored after the checkpoint, and must not be stored again."""
+        """Numbers of games stored after the checkpoint."""
         return frozenset(self._known)
 
     def newest(self, positions: int) -> list[GameRecord]:
-        """The newest games that count, in their order, until they have so many positions to learn from."""
+        """Returns the newest games that count, oldest first, with at least so many training positions."""
         chosen: list[list[GameRecord]] = []
         for shard in reversed(self.shards):
             if positions <= 0:
@@ -208,14 +210,14 @@ class GameStore:
         return [game for games in reversed(chosen) for game in games]
 
     def count_all(self) -> list[GameRecord]:
-        """Lets everything that is stored count; the games that now do."""
+        """Counts all stored games; returns those that did not count before."""
         games = [game for _, games in self._waiting for game in games]
         self._waiting = []
         self.counted = self.stored
         return games
 
     def append(self, games: Sequence[GameRecord]) -> list[GameRecord]:
-        """Stores games, each once; those that count from now on, which may have been stored before."""
+        """Stores games that are not stored yet; returns those that count from now on."""
         counting: list[GameRecord] = []
         if self._waiting:
             shard, expected = self._waiting[0]

@@ -1,4 +1,4 @@
-"""Games between two players in one batch: all positions of one player are searched together."""
+"""Matches and episodes in one batch: all positions of a player are searched at once."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from pondertree.match.openings import DEFAULT_PLIES, OTHER_PLIES, Opening, Rando
 from pondertree.random import fold
 from pondertree.search.base import Search
 
-#: Longer games are draws.
+#: Longer games are scored as draws.
 MOST_PLIES = 1000
-#: Episodes that have no end of their own are broken off.
+#: Longer episodes are truncated.
 MOST_STEPS = 20_000
 
 
@@ -26,12 +26,12 @@ class BatchPlayer(Protocol):
     """Chooses a move in each of many positions."""
 
     def __call__(self, states: Sequence[Any], seeds: Sequence[int]) -> list[int]:
-        """An action for each state; random numbers come from the seeds alone."""
+        """Returns an action for each state; all randomness comes from the seeds."""
         ...
 
 
-def searching(search: Search) -> BatchPlayer:
-    """A search as a player: its best move, without noise."""
+def search_player(search: Search) -> BatchPlayer:
+    """Returns a player of a search's best moves, without noise."""
 
     def choose(states: Sequence[Any], seeds: Sequence[int]) -> list[int]:
         return [result.action for result in search.run(list(states), seeds=list(seeds), add_noise=None)]
@@ -55,7 +55,7 @@ def bare_policy(evaluator: Any) -> BatchPlayer:
 
 
 def play_episodes(player: BatchPlayer, start: Callable[[int], Any], count: int, seed: int) -> list[float]:
-    """The returns of `count` episodes that a player plays side by side, each with its own seed."""
+    """Returns the returns of `count` concurrent episodes, each with its own seed."""
     states = [start(fold(seed, number)) for number in range(count)]
     returns = [0.0] * count
     step = 0
@@ -78,27 +78,27 @@ class ArenaGame:
     side: int
     """Which player of the game `one` was: 0 or 1."""
     opening: list[int]
-    """The random moves it began with."""
+    """The random moves at the start."""
     moves: list[int]
     """The moves after them."""
     returns: tuple[float, ...]
-    """The result for each player of the game; 0 where it was broken off."""
+    """The result for each player of the game; 0 if truncated."""
 
     @property
     def points(self) -> float:
-        """What it brought `one`: 0, 1/2 or 1."""
+        """Points of `one`: 0, 1/2 or 1."""
         return (self.returns[self.side] + 1.0) / 2.0
 
 
 def play_pairs(
     one: BatchPlayer, other: BatchPlayer, factory: Callable[[], Any], name: str, pairs: int, seed: int
 ) -> list[int]:
-    """Plays each of `pairs` random openings with both sides; how many brought `one` 0, 1/2, 1, 3/2 and 2 points."""
+    """Plays each of `pairs` random openings with both sides; returns `count_pairs` of the games."""
     return count_pairs(play_games(one, other, factory, name, pairs, seed))
 
 
 def count_pairs(games: Sequence[ArenaGame]) -> list[int]:
-    """How many pairs of games, which follow each other, brought `one` 0, 1/2, 1, 3/2 and 2 points."""
+    """Counts consecutive pairs of games by the points of `one`: 0, 1/2, 1, 3/2, 2."""
     counts = [0] * 5
     for first, second in zip(games[::2], games[1::2], strict=True):
         counts[round(2.0 * (first.points + second.points))] += 1
@@ -140,7 +140,7 @@ def play_games(
 
 
 def _opened(opening: Opening, factory: Callable[[], Any]) -> tuple[list[int], Any]:
-    """(the actions of an opening, the state after it)."""
+    """Returns (actions of an opening, state after it)."""
     state, actions = opening.root(factory), []
     for text in opening.moves:
         actions.append(parse_move(state, text))

@@ -1,4 +1,4 @@
-"""Boards of the compiled games as SVG pictures, without external resources."""
+"""Boards of the compiled games as self-contained SVG."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 
-#: Side of a square, in units of the picture, and the margin for the names of files and ranks.
+#: Side of a square in SVG units, and the margin for the names of files and ranks.
 SQUARE, MARGIN = 20, 12
 INK, FAINT, LAST = "#22281e", "#8a8f86", "#e8b43a"
-#: The colours of the players' men in the pictures, where their names do not tell.
+#: Colours of the players' pieces, where their names do not tell.
 COLOURS: dict[Any, tuple[str, str]] = {ConnectFour: ("red", "yellow"), Othello: ("black", "white")}
 MEN = {"X": "#1d1f1c", "O": "#fbfbf8"}
 PIECES = {"k": "\u265a", "q": "\u265b", "r": "\u265c", "b": "\u265d", "n": "\u265e", "p": "\u265f"}
 
-#: (column, row, sign) of each man, rows from the top.
+#: (column, row, symbol) of each piece, rows from the top.
 Men = list[tuple[int, int, str]]
 
 
 def board_svg(state: Any, last_move: str = "") -> str | None:
-    """The board of a compiled game; None for other games. `last_move`, as the game writes it, is marked."""
+    """Returns the board of a compiled game as SVG, `last_move` highlighted; None for other games."""
     draw = {TicTacToe: _tic_tac_toe, ConnectFour: _connect_four, Othello: _othello, Chess: _chess}.get(type(state))
     return None if draw is None else draw(state, last_move)
 
@@ -117,7 +117,7 @@ def _chess(state: Any, last_move: str) -> str:
 
 
 def _men(lines: Iterable[str]) -> Iterator[tuple[int, int, str]]:
-    """The men on a board that is written as lines of signs, with a point for an empty square."""
+    """Yields the pieces of a text board, whose empty squares are dots."""
     for row, line in enumerate(lines):
         for column, sign in enumerate(line.replace(" ", "")):
             if sign != ".":
@@ -125,7 +125,7 @@ def _men(lines: Iterable[str]) -> Iterator[tuple[int, int, str]]:
 
 
 def _square(text: str) -> tuple[int, int]:
-    """(file, rank - 1) of a square such as "b2"."""
+    """Returns (file, rank - 1) of a square such as "b2"."""
     return ord(text[0]) - ord("a"), int(text[1]) - 1
 
 

@@ -1,9 +1,8 @@
-"""Exact play, where a game has a solver: how often a player's moves keep the value of the game.
+"""Comparison with exact play in Connect 4: how often a player's moves preserve the game value.
 
-The positions of Connect 4 come from a file, since solving those with few stones takes seconds each. They are those of
-`connect_four_exact.value_keeping_positions(count, seed=20)`: random games of 6 to 24 plies, in positions where some
-legal moves lose value and some keep it. A line has the moves, and the columns that keep the value;
-`scripts/connect_four_positions.py` writes the file.
+Evaluations use stored positions, since solving early ones takes seconds each: those of
+`value_keeping_positions(count, seed=20)`, random games of 6 to 24 plies in which some legal moves lose value. Each line
+of the file has the moves and the columns that preserve the value; `scripts/connect_four_positions.py` writes it.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pondertree import validation
 from pondertree._core import PlayoutRandom
@@ -25,37 +24,29 @@ from pondertree.random import fold
 POSITIONS = Path(__file__).parent / "connect_four_positions.txt"
 
 
-class Exam(Protocol):
-    """Positions in which some moves are right and some are wrong."""
-
-    def share(self, player: BatchPlayer) -> float:
-        """The share of the positions in which the player's move is right."""
-        ...
-
-
-def exam_of(spec: GameSpec, count: int) -> Exam | None:
-    """`count` positions of a game to be examined in, or as many as there are; None where it has none."""
-    if spec.factory is not ConnectFour or not POSITIONS.exists():
-        return None
-    return MovesThatKeep(read_positions(POSITIONS)[:count])
-
-
 @dataclass(frozen=True, slots=True)
-class MovesThatKeep:
-    """States, and the actions that keep their value."""
+class ExactPlayTest:
+    """Positions with the actions that preserve their value."""
 
     positions: list[tuple[Any, frozenset[int]]]
 
     def share(self, player: BatchPlayer) -> float:
-        """The share of the positions in which the player's move is right."""
+        """Returns the fraction of positions in which the player's move preserves the value."""
         states = [state for state, _ in self.positions]
         actions = player(states, list(range(len(states))))
-        kept = sum(action in keeping for action, (_, keeping) in zip(actions, self.positions, strict=True))
-        return kept / len(self.positions)
+        correct = sum(action in keeping for action, (_, keeping) in zip(actions, self.positions, strict=True))
+        return correct / len(self.positions)
+
+
+def exact_play_test(spec: GameSpec, count: int) -> ExactPlayTest | None:
+    """Returns at most `count` test positions of a game; None where there is no solver."""
+    if spec.factory is not ConnectFour or not POSITIONS.exists():
+        return None
+    return ExactPlayTest(read_positions(POSITIONS)[:count])
 
 
 def read_positions(path: Path) -> list[tuple[ConnectFour, frozenset[int]]]:
-    """The positions of a file: moves by column from 1, a colon, the columns that keep the value."""
+    """Parses lines of moves (columns from 1), a colon, and the columns that preserve the value."""
     positions = []
     for line in path.read_text(encoding="utf-8").splitlines():
         moves, _, keeping = line.partition("#")[0].partition(":")
@@ -67,38 +58,36 @@ def read_positions(path: Path) -> list[tuple[ConnectFour, frozenset[int]]]:
     return positions
 
 
-__all__ = ["ExactPosition", "share_of_value_keeping_moves", "value_keeping_positions"]
-
-#: So many random games are played for one position before it is given up.
+#: Random games played for one position before it is given up.
 MAX_GAMES = 1000
-#: A game of Connect 4 has at most so many stones.
+#: Cells of a Connect 4 board.
 CELLS = 42
 
 
 @dataclass(frozen=True, slots=True)
 class ExactPosition:
-    """A position in which some legal moves keep the value of the game and others lose it."""
+    """A position in which some legal moves preserve the game value and others lose it."""
 
     state: ConnectFour
     ply: int
-    """Stones on the board."""
+    """Number of discs on the board."""
     value: int
-    """1 won or 0 drawn for the player to move. (In a lost position no move can lose value.)"""
+    """1 (win) or 0 (draw) for the player to move; in a lost position no move loses value."""
     keeping: frozenset[int]
-    """The actions that keep this value."""
+    """The actions that preserve the value."""
 
 
 def value_keeping_positions(
     count: int, seed: int, plies: tuple[int, int] = (6, 24), *, threads: int | None = None, max_memory: int = 256
 ) -> list[ExactPosition]:
-    """`count` different positions in which it matters what is played, the same for the same `seed` on any machine.
+    """Generates `count` different positions in which the choice of move matters; deterministic in `seed`.
 
-    Each position has a ply of its own, drawn evenly from `plies` (both included). Games of evenly drawn legal moves are
-    played from the start up to that ply until one is not over by then, is not the position of another place in the
-    list, and has both a move that keeps the value and one that loses it (`solve_many` says which). So plies stay evenly
-    distributed, while positions of one ply come as often as random games lead to them. A mirror image is different.
+    The ply of each position is uniform in `plies` (inclusive). Games of uniformly random legal moves are played up to
+    that ply until one is unfinished, is not yet in the list, and has both moves that preserve the value and moves that
+    lose it, according to `solve_many`. Plies are therefore uniform, and positions of one ply are weighted by how often
+    random games reach them. Mirror images count as different.
 
-    Threads and memory (MiB) are those of `solve_many`. Early positions take longest to solve: seconds at ply 6,
+    `threads` and `max_memory` (MiB) are those of `solve_many`. A position takes seconds to solve at ply 6,
     milliseconds from ply 16 on.
     """
     count = validation.count(count, "count")
@@ -109,7 +98,7 @@ def value_keeping_positions(
     games = [0] * count
     open_places = list(range(count))
     while open_places:
-        # One candidate for each place that is still open, all of them solved at once.
+        # One candidate per open place, solved in one batch.
         candidates = [_candidate(seed, place, first, last, games, seen) for place in open_places]
         still_open = []
         solutions = solve_many([state for state, _ in candidates], threads=threads, max_memory=max_memory)
@@ -126,24 +115,24 @@ def value_keeping_positions(
 def share_of_value_keeping_moves(
     choose: Callable[[list[ConnectFour]], Sequence[int]], positions: Sequence[ExactPosition]
 ) -> float:
-    """The share of `positions`, from 0 to 1, in which the action that `choose` gives for the state keeps the value.
+    """Returns the fraction of `positions` in which the action of `choose` preserves the value.
 
-    `choose` is called once, with all states, and answers one action for each.
+    `choose` is called once with all states and returns one action per state.
     """
     if not positions:
-        raise InvalidArgumentError("positions must hold at least one position: value_keeping_positions makes them")
+        raise InvalidArgumentError("positions must hold at least one position: value_keeping_positions generates them")
     actions = list(choose([position.state for position in positions]))
     if len(actions) != len(positions):
-        raise EvaluationError(f"choose gave {len(actions)} actions for {len(positions)} states: one for each is right")
-    kept = 0
+        raise EvaluationError(f"choose returned {len(actions)} actions for {len(positions)} states")
+    correct = 0
     for row, (action, position) in enumerate(zip(actions, positions, strict=True)):
         number = validation.whole_number(action, f"choose's action for states[{row}]")
         if number not in position.state.legal_actions():
             raise EvaluationError(
-                f"choose gave action {number} for states[{row}]: legal are {position.state.legal_actions()}"
+                f"choose returned action {number} for states[{row}]: legal are {position.state.legal_actions()}"
             )
-        kept += number in position.keeping
-    return kept / len(positions)
+        correct += number in position.keeping
+    return correct / len(positions)
 
 
 def _range(plies: tuple[int, int]) -> tuple[int, int]:
@@ -158,7 +147,7 @@ def _range(plies: tuple[int, int]) -> tuple[int, int]:
 def _candidate(
     seed: int, place: int, first: int, last: int, games: list[int], seen: set[ConnectFour]
 ) -> tuple[ConnectFour, int]:
-    """The next position for a `place` of the list that is not over and new: (state, its ply)."""
+    """Returns the next new, unfinished candidate for a `place` of the list: (state, ply)."""
     key = fold(fold(0, seed), place)
     ply = first + PlayoutRandom(key).choose(last - first + 1)
     while games[place] < MAX_GAMES:
@@ -168,12 +157,12 @@ def _candidate(
             seen.add(state)
             return state, ply
     raise InvalidArgumentError(
-        f"plies: {MAX_GAMES} random games led to no further position of ply {ply}: widen plies, or lower count"
+        f"plies: {MAX_GAMES} random games led to no new position of ply {ply}: widen plies, or lower count"
     )
 
 
 def _random_game(key: int, plies: int) -> ConnectFour | None:
-    """The state after so many random moves; None if the game is over by then."""
+    """Returns the state after `plies` random moves; None if the game is over by then."""
     random = PlayoutRandom(key)
     state = ConnectFour()
     for _ in range(plies):

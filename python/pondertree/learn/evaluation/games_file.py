@@ -1,4 +1,4 @@
-"""The games of an evaluation, in a file beside the player that played them: actions as JSON, replayed by the rules."""
+"""Evaluation games as JSON next to the evaluated player: actions, replayed by the rules."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class EvaluationGame:
 
 
 def games_path(step: int) -> str:
-    """Where the games of the player of a step are, in the folder of a training."""
+    """Returns the path of the games of a step's player in the run folder."""
     return f"players/step-{step:09d}.games.json"
 
 
 def games_bytes(games: list[EvaluationGame]) -> bytes:
-    """The content of a file of games."""
-    told = [
+    """Serialises games."""
+    data = [
         {
             "opponent": one.opponent,
             "side": one.game.side,
@@ -40,15 +40,15 @@ def games_bytes(games: list[EvaluationGame]) -> bytes:
         }
         for one in games
     ]
-    return json.dumps({"format": FORMAT, "version": VERSION, "games": told}, separators=(",", ":")).encode() + b"\n"
+    return json.dumps({"format": FORMAT, "version": VERSION, "games": data}, separators=(",", ":")).encode() + b"\n"
 
 
 def read_games(path: Path) -> list[EvaluationGame]:
-    """The games of a file; whether their moves are legal is known when they are replayed."""
+    """Reads games; the legality of their moves is checked when they are replayed."""
     with reading(path, "a file of evaluation games", StorageError) as file:
-        told = json.loads(file.read_bytes())
-        if told["format"] != FORMAT or told["version"] != VERSION:
-            raise StorageError(f"it is {validation.shown(told['format'])}; this version reads {FORMAT} {VERSION}")
+        data = json.loads(file.read_bytes())
+        if data["format"] != FORMAT or data["version"] != VERSION:
+            raise StorageError(f"it is {validation.shown(data['format'])}; this version reads {FORMAT} {VERSION}")
         return [
             EvaluationGame(
                 validation.text(one["opponent"], "opponent"),
@@ -59,7 +59,7 @@ def read_games(path: Path) -> list[EvaluationGame]:
                     _returns(one["returns"]),
                 ),
             )
-            for one in told["games"]
+            for one in data["games"]
         ]
 
 

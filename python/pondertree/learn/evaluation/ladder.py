@@ -1,9 +1,9 @@
-"""Reference opponents of evaluations, from weak to strong: a player that beats one meets the next.
+"""The ladder of anchor opponents: a player that beats one meets the next.
 
-A fixed opponent says little about a player that always wins or always loses. An evaluation therefore begins with the
-opponent that the one before it ended with, goes up while the player scores `evaluation.ladder_score` or more, and down
-while it scores the mirror image or less. Each opponent is also played once against the one below it, so that all
-ratings are on one scale. Where an evaluation begins follows from the metrics alone, which a resumed training keeps.
+A fixed opponent is uninformative about a player that always wins or always loses. An evaluation therefore starts with
+the last opponent of the previous one, moves up while the player scores at least `evaluation.ladder_score`, and down
+while it scores at most the mirror image. Each anchor also plays the one below it once (calibration), so that all
+ratings share one scale. The start follows from the metrics alone, which a resumed run keeps.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from pondertree.search.base import Search
 
 
 def uct_name(simulations: int) -> str:
-    """The name of a UCT opponent."""
+    """Returns the name of a UCT opponent."""
     return f"UCT {simulations}"
 
 
 def check_opponents(names: Sequence[str], info: GameInfo) -> None:
-    """Refuses a ladder that a game has no players for."""
+    """Raises `InvalidArgumentError` for anchors that cannot play the game."""
     for place, name in enumerate(names):
         if name.startswith("Hybrid") and info.name != "chess":
             raise InvalidArgumentError(
@@ -34,10 +34,10 @@ def check_opponents(names: Sequence[str], info: GameInfo) -> None:
             )
 
 
-def reference(name: str, config: Config) -> Search:
-    """The opponent with a name: UCT with random playouts, or Hybrid with PeSTO. Its moves follow from the seeds."""
+def reference_search(name: str, config: Config) -> Search:
+    """Returns the search of an anchor: UCT with random playouts, or Hybrid with PeSTO."""
     preset, simulations = name.split()
-    # Results do not depend on threads, and a training that takes turns leaves all of its workers idle meanwhile.
+    # Results do not depend on threads, and an alternating run leaves its workers idle during evaluations.
     threads = max(config.self_play.workers, 1)
     if preset == "Hybrid":
         return Hybrid(evaluator=Pesto(), num_simulations=int(simulations), seed=config.seed, threads=threads)
@@ -45,13 +45,13 @@ def reference(name: str, config: Config) -> Search:
 
 
 def opponents_of(config: Config) -> tuple[str, ...]:
-    """The reference opponents of a training, the weakest first: fixed ones or a ladder."""
+    """Returns the anchor opponents of a run, weakest first: fixed ones or a ladder."""
     fixed = config.evaluation.uct_simulations
     return config.evaluation.ladder if fixed is None else tuple(uct_name(budget) for budget in sorted(set(fixed)))
 
 
-def first_rung(names: Sequence[str], lines: Iterable[dict[str, Any]]) -> int:
-    """Where the next evaluation begins: with the opponent that the last one ended with, at first with the weakest."""
+def first_opponent(names: Sequence[str], lines: Iterable[dict[str, Any]]) -> int:
+    """Returns the index of the next evaluation's first opponent: the last one met, initially the weakest."""
     place = 0
     for line in lines:
         met = [other for other in line["matches"] if other in names] if line["kind"] == "evaluation" else []
@@ -60,23 +60,23 @@ def first_rung(names: Sequence[str], lines: Iterable[dict[str, Any]]) -> int:
     return place
 
 
-def climb(names: Sequence[str], place: int, score: float, meet: Callable[[str], float]) -> list[str]:
-    """Meets opponents from `place` on, up or down, until one is neither too weak nor too strong; those met, in order.
+def play_ladder(names: Sequence[str], place: int, score: float, play: Callable[[str], float]) -> list[str]:
+    """Plays opponents from `place` on, up or down, until a score lies in between; returns those met, in order.
 
-    `meet(name)` plays a match and returns the player's share of points.
+    `play(name)` plays a match and returns the player's score in [0, 1].
     """
     met = [names[place]]
-    found = meet(names[place])
+    found = play(names[place])
     step = 1 if found >= score else -1
     while ((found if step > 0 else 1.0 - found) >= score) and 0 <= place + step < len(names):
         place += step
         met.append(names[place])
-        found = meet(names[place])
+        found = play(names[place])
     return met
 
 
 def uncalibrated(names: Sequence[str], met: Iterable[str], lines: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:
-    """(opponent, the one below it) for all up to the strongest that was met, where the two have not played yet."""
+    """Returns (anchor, the one below it) up to the strongest anchor met, for pairs that have not played yet."""
     known = {
         (one, other)
         for line in lines

@@ -1,4 +1,4 @@
-"""What a training tells of itself: a line of JSON for each round and each evaluation, kept in step with checkpoints."""
+"""The metrics file, one JSON line per round and evaluation in step with checkpoints, and its summary for reports."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from pondertree.optional import require
 
 
 class Metrics:
-    """The file of metrics, and TensorBoard where it is installed and wanted."""
+    """Appends to the metrics file, and to TensorBoard on request."""
 
     def __init__(self, path: Path, last_round: int | None = None, *, tensorboard: bool = False) -> None:
-        """Goes on after `last_round`: lines of later rounds, which are played again, are dropped; None begins anew."""
+        """Continues after `last_round`, dropping lines of later rounds, which will be repeated; None starts anew."""
         if tensorboard:
-            require("tensorboard", "tensorboard", "watching by TensorBoard")
+            require("tensorboard", "tensorboard", "logging to TensorBoard")
         self.path = path
-        kept = [] if last_round is None else [line for line in read_metrics(path) if line["round"] <= last_round]
+        lines = [] if last_round is None else [line for line in read_metrics(path) if line["round"] <= last_round]
         try:
-            replace_file(path, b"".join(_line(line) for line in kept))
+            replace_file(path, b"".join(_line(line) for line in lines))
             self._file = open(path, "ab")  # noqa: SIM115 (closed by close)
         except OSError as error:
             raise StorageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
-        self.lines: list[dict[str, Any]] = kept
+        self.lines: list[dict[str, Any]] = lines
         """All lines so far."""
         self._board: Any = None
         if tensorboard:
@@ -41,7 +41,7 @@ class Metrics:
             self._board = SummaryWriter(str(path.parent / "tensorboard"))
 
     def add(self, line: dict[str, Any]) -> None:
-        """One more line."""
+        """Appends a line."""
         self.lines.append(line)
         try:
             self._file.write(_line(line))
@@ -54,14 +54,14 @@ class Metrics:
                     self._board.add_scalar(f"{line['kind']}/{name}", value, line["step"])
 
     def close(self) -> None:
-        """Lets go of the files."""
+        """Closes the files."""
         self._file.close()
         if self._board is not None:
             self._board.close()
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file of metrics; one that was cut off by a kill, or is damaged, is left out."""
+    """Reads the lines of a metrics file, leaving out truncated and corrupt ones."""
     with reading(path, "a file of metrics", StorageError) as file:
         content = file.read_bytes() if file.exists() else b""
     lines = []
@@ -70,20 +70,20 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
             line = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        if _is_whole(line):
+        if _is_valid(line):
             lines.append(line)
     return lines
 
 
-def _is_whole(line: Any) -> bool:
-    """Whether a line has what every line of its kind has, and nothing that cannot be rated, drawn or reported."""
+def _is_valid(line: Any) -> bool:
+    """Whether a line has the fields of its kind, all of valid types."""
     if not isinstance(line, dict) or not all(type(line.get(name)) is int for name in ("round", "step")):
         return False
-    apart = _APART.get(line.get("kind", "")) if isinstance(line.get("kind"), str) else None
-    if apart is None:
+    validators = _VALIDATORS.get(line.get("kind", "")) if isinstance(line.get("kind"), str) else None
+    if validators is None:
         return False
-    rest = [value for name, value in line.items() if name not in apart and name != "kind"]
-    return all(is_right(line.get(name, _LATER.get(name))) for name, is_right in apart.items()) and all(
+    rest = [value for name, value in line.items() if name not in validators and name != "kind"]
+    return all(is_valid(line.get(name, _DEFAULTS.get(name))) for name, is_valid in validators.items()) and all(
         value is None or _is_number(value) for value in rest
     )
 
@@ -100,20 +100,20 @@ def _are_numbers(values: Any) -> bool:
 
 
 def _are_counts(values: Any) -> bool:
-    """Pairs of games that brought 0, 1/2, 1, 3/2 and 2 points."""
+    """Whether these are counts of pairs of games by points: 0, 1/2, 1, 3/2, 2."""
     return (
         isinstance(values, list) and len(values) == 5 and all(type(one) is int and 0 <= one < 1 << 31 for one in values)
     )
 
 
-def _each(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda values: isinstance(values, dict) and all(map(is_right, values.values()))
+def _each(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda values: isinstance(values, dict) and all(map(is_valid, values.values()))
 
 
-#: What lines that were written by earlier versions lack, and what stands for it.
-_LATER: dict[str, Any] = {"references": {}}
-#: The values of each kind of line that are no numbers, and what they must be.
-_APART: dict[str, dict[str, Callable[[Any], bool]]] = {
+#: Defaults of fields that older lines lack.
+_DEFAULTS: dict[str, Any] = {"references": {}}
+#: Validators of the non-numeric fields, by kind of line.
+_VALIDATORS: dict[str, dict[str, Callable[[Any], bool]]] = {
     "round": {},
     "evaluation": {
         "name": lambda name: isinstance(name, str) and re.fullmatch(r"step [0-9]{1,18}", name) is not None,
@@ -130,34 +130,34 @@ def _line(line: dict[str, Any]) -> bytes:
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
-#: Games that the calibration looks at, the newest ones, and its buckets.
+#: Newest games used for the calibration plot, and its buckets.
 CALIBRATED_GAMES = 2000
 BUCKETS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A training in numbers."""
+    """The data of a report."""
 
     rounds: list[dict[str, Any]]
     """Lines of rounds."""
     evaluations: list[dict[str, Any]]
     """Lines of evaluations."""
     models: list[dict[str, Any]]
-    """Lines on how good a learned model is."""
+    """Lines with the prediction errors of a learned model."""
     calibration: list[tuple[float, float, int]]
-    """(mean value at the root, mean result for the player to move, positions) of each bucket that has some."""
+    """(mean root value, mean result for the player to move, positions) of each non-empty bucket."""
     config: str
-    """The resolved configuration."""
+    """The resolved configuration as TOML."""
 
     @property
     def last(self) -> dict[str, Any]:
-        """The last round."""
+        """The last line of a round."""
         return self.rounds[-1] if self.rounds else {}
 
 
 def read_summary(folder: Path) -> Summary:
-    """Reads a training's folder."""
+    """Reads the summary of a run folder."""
     lines = read_metrics(folder / "metrics.jsonl")
     config = folder / "config.toml"
     return Summary(
@@ -170,7 +170,7 @@ def read_summary(folder: Path) -> Summary:
 
 
 def calibration(folder: Path) -> list[tuple[float, float, int]]:
-    """Values of searches against results, on the newest games."""
+    """Computes the calibration of root values against results, on the newest games."""
     values, results = [], []
     games = 0
     for shard in reversed(list_shards(folder)):
@@ -179,18 +179,17 @@ def calibration(folder: Path) -> list[tuple[float, float, int]]:
         for game in read_shard(shard):
             games += 1
             if len(game.rewards):
-                continue  # values are of rewards to come, and results of all of them
-            # Whose move it was need not be known: with two players a value and its result change sign together,
-            # and players alternate but for passes, where the difference is small.
-            turns = (len(game.opening) + np.arange(len(game.moves))) % len(game.returns)
+                continue  # root values predict future rewards, results are the sum of all
+            # Assumes alternating players: value and result change sign with the player, and passes matter little.
+            players = (len(game.opening) + np.arange(len(game.moves))) % len(game.returns)
             values.append(game.values)
-            results.append(game.returns[turns])
+            results.append(game.returns[players])
     if not values:
         return []
-    found, told = np.concatenate(values), np.concatenate(results)
-    bucket = np.clip(((found + 1.0) / 2.0 * BUCKETS).astype(np.int64), 0, BUCKETS - 1)
+    value, result = np.concatenate(values), np.concatenate(results)
+    bucket = np.clip(((value + 1.0) / 2.0 * BUCKETS).astype(np.int64), 0, BUCKETS - 1)
     return [
-        (float(found[bucket == number].mean()), float(told[bucket == number].mean()), int((bucket == number).sum()))
+        (float(value[bucket == number].mean()), float(result[bucket == number].mean()), int((bucket == number).sum()))
         for number in range(BUCKETS)
         if (bucket == number).any()
     ]

@@ -1,4 +1,4 @@
-"""Watching a training: nothing, plain lines, or a panel that stays in its place on the terminal."""
+"""Progress of a run for users: silent, as plain lines, or as a live terminal panel."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from pondertree.learn.evaluation.ratings import rating_of
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How a training stands."""
+    """The progress of a run."""
 
     counters: Counters
     line: dict[str, Any]
-    """The metrics of the last round."""
+    """Metrics of the last round."""
     losses: dict[str, float]
     evaluation: dict[str, Any]
-    """The metrics of the last evaluation; empty before there is one."""
+    """Metrics of the last evaluation; empty before the first."""
     progress: float
     seconds_left: float | None
     has_returns: bool = False
-    """Whether strength is told by what episodes bring, and not by Elo."""
+    """Whether strength is measured by episode returns instead of Elo."""
 
     def rows(self) -> list[tuple[str, str]]:
-        """What is shown, by name."""
+        """Returns the displayed rows: (name, value)."""
         line, counters = self.line, self.counters
         rows = [
             ("games", f"{counters.games:,} ({line.get('games_per_second', 0):,.1f}/s)"),
@@ -50,7 +50,7 @@ class Status:
 
 
 class Watcher:
-    """Nobody watches."""
+    """Receives the progress of a run; this base class ignores it."""
 
     def __enter__(self) -> Self:
         return self
@@ -59,14 +59,14 @@ class Watcher:
         pass
 
     def show(self, status: Status) -> None:
-        """How it stands, after each round."""
+        """Called after each round."""
 
     def note(self, text: str) -> None:
-        """Something that should be read."""
+        """Called with a message for the user."""
 
 
 class LineWatcher(Watcher):
-    """A line now and then."""
+    """Prints a line at most every few seconds."""
 
     def __init__(self, stream: IO[str] | None = None, seconds: float = 10.0) -> None:
         self._stream = stream or sys.stderr
@@ -74,18 +74,18 @@ class LineWatcher(Watcher):
         self._last = -float("inf")
 
     def show(self, status: Status) -> None:
-        """A line, if the last one was long enough ago."""
+        """Prints a line, rate-limited."""
         if time.monotonic() - self._last >= self._seconds:
             self._last = time.monotonic()
             print(status, file=self._stream, flush=True)
 
     def note(self, text: str) -> None:
-        """The text, at once."""
+        """Prints the message."""
         print(text, file=self._stream, flush=True)
 
 
 class PanelWatcher(Watcher):
-    """A panel on the terminal, by rich."""
+    """Shows a live panel on the terminal (rich)."""
 
     def __init__(self, title: str, console: Any) -> None:
         from rich.live import Live
@@ -101,7 +101,7 @@ class PanelWatcher(Watcher):
         self._live.__exit__(*details)  # type: ignore[arg-type]
 
     def show(self, status: Status) -> None:
-        """Draws the panel anew."""
+        """Redraws the panel."""
         from rich.console import Group
         from rich.panel import Panel
         from rich.progress_bar import ProgressBar
@@ -115,15 +115,15 @@ class PanelWatcher(Watcher):
         self._live.update(Panel(Group(table, bar), title=self._title, width=60))
 
     def note(self, text: str) -> None:
-        """The text, above the panel."""
+        """Prints the message above the panel."""
         from rich.text import Text
 
-        # What is printed so is printed as it is; a switch for that would hold for the panel below it, too.
+        # A Text is printed verbatim; disabling markup on the console would affect the panel, too.
         self._live.console.print(Text(text, "dim"))
 
 
 def clock(seconds: float | None) -> str:
-    """A time as people read it."""
+    """Formats a duration as h:mm:ss or m:ss."""
     if seconds is None:
         return "unknown"
     whole = round(seconds)
@@ -132,7 +132,7 @@ def clock(seconds: float | None) -> str:
 
 
 def _strength(evaluation: dict[str, Any], has_returns: bool) -> list[tuple[str, str]]:
-    """What the last evaluation found: the return of episodes, or Elo where there were matches, and exact play."""
+    """Returns the rows of the last evaluation: returns, or Elo, score and exact play."""
     if has_returns:
         return [("evaluated", _number(evaluation.get("mean_return"), 1))]
     elo, share = evaluation.get("elo"), evaluation.get("keeps_value")

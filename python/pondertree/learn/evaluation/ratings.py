@@ -1,7 +1,7 @@
-"""Elo of many players from the games between them, with error bars.
+"""Joint Elo ratings of many players with 95 % intervals.
 
-A player's score is logistic in the difference of ratings (Bradley and Terry 1952). Ratings are the most likely ones,
-with a wide normal distribution assumed beforehand, so that a player who won everything gets a number, and wide bars.
+The Bradley-Terry model (1952): scores are logistic in rating differences. Ratings are maximum a posteriori under a wide
+normal prior, which keeps the rating of a player that won every game finite.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from pondertree.match.statistics import scores_of
 
 #: Elo per unit of the logistic function.
 SCALE = 400.0 / math.log(10.0)
-#: What is assumed beforehand of a rating: its spread around the anchor, in Elo.
+#: Standard deviation of the prior around the anchor, in Elo.
 SPREAD = 1000.0
 #: The 95 % quantile of chi-squared with one degree of freedom, halved: the drop of the log-likelihood at the ends of a
 #: profile-likelihood interval.
 PROFILE_DROP = 1.920729410347062
-#: Halvings by which an end of an interval is found: about half an Elo.
+#: Bisection steps per end of an interval: about half an Elo.
 HALVINGS = 12
-#: Half-lengths of intervals above this many Elo say little: one bound is shown instead.
-WIDE = 400.0
-#: Such an interval has one bound worth showing if one side of it is so many times longer than the other.
+#: Intervals with a half-length above this many Elo are reported as one bound.
+MAX_HALF_LENGTH = 400.0
+#: Ratio of the sides of such an interval from which the nearer bound is informative.
 SKEWED = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class Games:
-    """Games between two players."""
+    """The games between two players."""
 
     one: str
     other: str
@@ -44,17 +44,17 @@ class Games:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """A player's strength."""
+    """A rating."""
 
     elo: float
-    """Above the anchor."""
+    """Elo above the anchor."""
     error: float
-    """Half the length of the interval that holds it with 95 %, by the curvature of the likelihood."""
+    """Half-length of the 95 % interval, by the curvature of the likelihood."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A rating with the 95 % profile-likelihood interval, which is as skewed as the likelihood is."""
+    """A rating with its 95 % profile-likelihood interval, which may be asymmetric."""
 
     elo: float
     low: float
@@ -62,14 +62,14 @@ class Interval:
 
     @property
     def error(self) -> float:
-        """Half the length of the interval."""
+        """Half-length of the interval."""
         return (self.high - self.low) / 2.0
 
     @property
     def bound(self) -> str | None:
-        """None where the interval says enough; else the bound that does: ">" the lower, "<" the upper, "" neither."""
+        """None for an informative interval; else the informative bound: ">" lower, "<" upper, "" neither."""
         below, above = self.elo - self.low, self.high - self.elo
-        if max(below, above) <= WIDE:
+        if max(below, above) <= MAX_HALF_LENGTH:
             return None
         if max(below, above) < SKEWED * min(below, above):
             return ""
@@ -77,7 +77,7 @@ class Interval:
 
     @property
     def shown(self) -> float:
-        """The number that is shown of it: the bound that is known, or the rating."""
+        """The displayed number: the informative bound, or the rating."""
         return {">": self.low, "<": self.high}.get(self.bound or "", self.elo)
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ class Interval:
 
 
 def rate(games: Sequence[Games], anchor: str) -> dict[str, Rating]:
-    """The rating of every player; the anchor has 0."""
+    """Rates all players; the anchor has 0."""
     likelihood = _Likelihood(games, anchor)
     strength, curvature = likelihood.maximum()
     variance = np.diag(np.linalg.inv(curvature)) if likelihood.names else np.zeros(0)
@@ -103,10 +103,10 @@ def rate(games: Sequence[Games], anchor: str) -> dict[str, Rating]:
 
 
 def interval(games: Sequence[Games], anchor: str, name: str) -> Interval:
-    """The rating of one player above the anchor, and where it lies with 95 %.
+    """Rates one player relative to the anchor, with its 95 % profile-likelihood interval.
 
-    The ends are where the likelihood, maximised over all other ratings, has fallen by `PROFILE_DROP`. A player who won
-    everything has a lower bound that counts its wins, and an upper bound far away, which only the prior gives.
+    The ends are where the likelihood, maximised over all other ratings, has dropped by `PROFILE_DROP`. The upper end of
+    a player that won every game is determined by the prior alone.
     """
     likelihood = _Likelihood(games, anchor)
     if name not in likelihood.names:
@@ -117,13 +117,13 @@ def interval(games: Sequence[Games], anchor: str, name: str) -> Interval:
     deviation = math.sqrt(np.linalg.inv(curvature)[place, place])
 
     def end(direction: float) -> float:
-        """Doubles the distance until the likelihood is below the floor, then halves the gap."""
-        near, far, beside = 0.0, 2.0 * deviation, best
+        """Finds an end: doubles the distance until the likelihood is below the floor, then bisects."""
+        near, far, strengths = 0.0, 2.0 * deviation, best
         is_bracketed = False
         for _ in range(HALVINGS + 8):  # the prior bounds the distance to a few doublings
             distance = (near + far) / 2.0 if is_bracketed else far
-            beside, _ = likelihood.maximum(beside, place, best[place] + direction * distance)
-            if likelihood.log_posterior(beside) <= floor:
+            strengths, _ = likelihood.maximum(strengths, place, best[place] + direction * distance)
+            if likelihood.log_posterior(strengths) <= floor:
                 far, is_bracketed = distance, True
             else:
                 near, far = distance, far if is_bracketed else 2.0 * far
@@ -135,22 +135,22 @@ def interval(games: Sequence[Games], anchor: str, name: str) -> Interval:
 
 
 def rating_of(line: dict[str, Any]) -> Interval | None:
-    """The Elo of a line of metrics; None where it has none, or no interval."""
+    """Returns the Elo interval of a line of metrics; None if it has none."""
     elo, error = line.get("elo"), line.get("elo_error")
     if elo is None or error is None:
         return None
     low, high = line.get("elo_low"), line.get("elo_high")
-    # Lines of earlier versions have half the length alone.
+    # Older lines have the half-length alone.
     return Interval(elo, elo - error if low is None else low, elo + error if high is None else high)
 
 
 def score_of(counts: list[int]) -> float:
-    """The share of points."""
+    """Returns the score, from 0 to 1."""
     return sum(count * score for count, score in zip(counts, scores_of(counts), strict=True)) / max(sum(counts), 1)
 
 
 def games_of(lines: Iterable[dict[str, Any]]) -> list[Games]:
-    """The games that lines of metrics tell of: those of evaluated players, and between reference opponents."""
+    """Returns the games in lines of metrics: those of evaluated players and between anchors."""
     found = []
     for line in lines:
         if line["kind"] == "evaluation":
@@ -162,12 +162,12 @@ def games_of(lines: Iterable[dict[str, Any]]) -> list[Games]:
 
 
 class _Likelihood:
-    """The log-posterior of all ratings but the anchor's, in units of the logistic function."""
+    """The log-posterior of all ratings but the anchor's, in logistic units."""
 
     def __init__(self, games: Sequence[Games], anchor: str) -> None:
         self.names = sorted({name for one in games for name in (one.one, one.other)} - {anchor})
         place = {name: number for number, name in enumerate(self.names)}
-        #: One row a match: +1 for its first player, -1 for the other; the anchor has no column.
+        #: One row per match: +1 for the first player, -1 for the other; the anchor has no column.
         self._signs = np.zeros((len(games), len(self.names)))
         for row, one in enumerate(games):
             for name, sign in ((one.one, 1.0), (one.other, -1.0)):
@@ -178,9 +178,9 @@ class _Likelihood:
         self._prior = (SCALE / SPREAD) ** 2
 
     def log_posterior(self, strength: NDArray[np.float64]) -> float:
-        """Up to a constant."""
+        """Returns the log-posterior up to a constant."""
         gaps = self._signs @ strength
-        # log(1 / (1 + exp(-gap))) for the points won, and its mirror image for those lost.
+        # Log-probabilities of a win and a loss.
         won, lost = -np.logaddexp(0.0, -gaps), -np.logaddexp(0.0, gaps)
         found = self._points @ won + (self._counts - self._points) @ lost
         return float(found - self._prior * (strength @ strength) / 2.0)
@@ -188,7 +188,7 @@ class _Likelihood:
     def maximum(
         self, begun: NDArray[np.float64] | None = None, fixed: int | None = None, value: float = 0.0
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(the most likely ratings, the curvature there), by Newton's method; one rating may be fixed at a value."""
+        """Returns (maximum-a-posteriori ratings, curvature), by Newton's method; one rating may be fixed."""
         count = len(self.names)
         strength = np.zeros(count) if begun is None else begun.copy()
         free = np.ones(count, dtype=bool)
@@ -204,7 +204,7 @@ class _Likelihood:
             if not free.any():
                 break
             step = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
-            # Far from the maximum the logistic function is flat, and a whole step would overshoot.
+            # Far from the maximum the logistic function is flat, and a full step would overshoot.
             strength[free] += np.clip(step, -2.0, 2.0)
             if np.abs(step).max() < 1e-9:
                 break

@@ -1,4 +1,4 @@
-"""The report of a training: one page that a browser opens without a server, and its plots as files."""
+"""The report of a run: a self-contained HTML page, and its plots as files."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ td:first-child, th:first-child { text-align: left; } svg { max-width: 100%; heig
 pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; font-size: 13px; }
 """
 
-#: What evaluations tell of episodes.
+#: Fields of evaluations with episode returns.
 RETURNS = ("mean_return", "least_return", "most_return")
 
 
 def write_report(out: Path, factory: Callable[[], Any] | None = None) -> tuple[Path, str]:
-    """Writes `report.html` and `plots/` into a training's folder; (the page, what was left out and why).
+    """Writes `report.html` and `plots/` into a run folder; returns (page, reason for missing plots).
 
-    `factory` gives the starting states of a game in Python, to show its positions; the name of a game in the folder
-    alone leads to compiled games and never imports code.
+    `factory` gives the starting states of a game in Python, to show its positions; otherwise only compiled games are
+    replayed: a game's name in the folder never imports code.
     """
-    with reading(out, "the folder of a training", StorageError):
+    with reading(out, "a run folder", StorageError):
         return _write_report(out, factory)
 
 
@@ -47,7 +47,7 @@ def _write_report(out: Path, factory: Callable[[], Any] | None) -> tuple[Path, s
     complaint = ""
     drawings: list[str] = []
     try:
-        require("matplotlib", "viz", "drawing plots")  # before there is a folder that would stay empty
+        require("matplotlib", "viz", "drawing plots")  # before an empty folder is created
         make_folder(out / "plots", "plots")
         drawings = [path.read_text(encoding="utf-8") for path in draw_plots(summary, out / "plots", "svg")]
         draw_plots(summary, out / "plots", "png")
@@ -64,11 +64,11 @@ def _write_report(out: Path, factory: Callable[[], Any] | None) -> tuple[Path, s
 
 
 def page(summary: Summary, drawings: list[str], complaint: str = "", games: str = "") -> str:
-    """The page, with everything in it; `games` is HTML."""
+    """Returns the HTML page; `games` is HTML."""
     last = summary.last
     facts = {
         "games": f"{last.get('games', 0):,}",
-        "positions learned": f"{last.get('positions', 0):,}",
+        "positions": f"{last.get('positions', 0):,}",
         "steps": f"{last.get('step', 0):,}",
         "time": clock(last.get("elapsed")),
         "policy loss": _number(last.get("policy_loss")),
@@ -84,8 +84,8 @@ def page(summary: Summary, drawings: list[str], complaint: str = "", games: str 
         f"<h1>{title}</h1><table>{rows}</table>",
         f"<h2>Evaluations</h2>{_evaluations(summary.evaluations)}",
         games,
-        f"<h2>The model, by the steps it imagines</h2>{_model(summary.models[-1])}" if summary.models else "",
-        # A drawing begins with a declaration that has no place inside a page.
+        f"<h2>Prediction errors by unroll depth</h2>{_model(summary.models[-1])}" if summary.models else "",
+        # The XML declaration of a plot is not allowed inside a page.
         *(f"<figure>{text[text.index('<svg') :]}</figure>" for text in drawings),
         f"<p>{html.escape(complaint)}</p>" if complaint else "",
         f"<h2>Configuration</h2><pre>{html.escape(summary.config)}</pre></body></html>",
@@ -94,13 +94,13 @@ def page(summary: Summary, drawings: list[str], complaint: str = "", games: str 
 
 
 def _title(config: str) -> str:
-    """With the game, where the configuration can be read: a report is made of what is there."""
+    """Returns the page title, with the game if the configuration can be read."""
     game = _config(config).get("game")
-    return f"A training of {game}" if game else "A training"
+    return f"Training run: {game}" if game else "Training run"
 
 
 def _config(text: str) -> dict[str, Any]:
-    """The values of the configuration, by name; none where it cannot be read."""
+    """Parses the configuration; empty if it is unreadable."""
     try:
         return data_of_text(text)
     except InvalidArgumentError:
@@ -128,7 +128,7 @@ def _evaluations(lines: list[dict[str, Any]]) -> str:
 
 
 def _references(lines: list[dict[str, Any]]) -> list[str]:
-    """The reference opponents that were met, UCT first, each kind by its simulations."""
+    """Returns the anchor opponents met, UCT first, each preset by simulations."""
     met = {other: OPPONENT.fullmatch(other) for line in lines for other in line["scores"]}
     return sorted((name for name, found in met.items() if found), key=lambda name: (name[:3] != "UCT", _budget(name)))
 
@@ -138,15 +138,15 @@ def _budget(name: str) -> int:
 
 
 def _scale(lines: list[dict[str, Any]], opponents: list[str]) -> str:
-    """The scale that Elo is measured on: the reference opponents, rated by all games of all evaluations."""
+    """Returns a paragraph on the Elo scale: the anchors, rated by all games of all evaluations."""
     if not opponents:
         return ""
     games, anchor = games_of(lines), opponents[0]
     rated = [f"{name} {interval(games, anchor, name)}" for name in opponents[1:]]
     return (
-        f"<p>Elo 0 is {html.escape(anchor.replace(' ', ' with '))} simulations a move"
-        f"{html.escape(': ' + ', '.join(rated) if rated else '')}. All evaluations are rated together; where a 95 % "
-        "interval is too long to be of use, its nearer end is given as a bound.</p>"
+        f"<p>Elo 0 is {html.escape(anchor.replace(' ', ' with '))} simulations per move"
+        f"{html.escape(': ' + ', '.join(rated) if rated else '')}. All evaluations are rated jointly; where a 95 % "
+        "interval is too long to be informative, its nearer end is given as a bound.</p>"
     )
 
 

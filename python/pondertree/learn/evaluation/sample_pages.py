@@ -1,5 +1,4 @@
-"""Sample games as HTML: every position with its board, the moves, the result. Readable without a script; with one, the
-positions are stepped through."""
+"""Sample games as HTML: boards, moves and results, readable without scripts; a script steps through positions."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from pondertree.games import Chess, player_names
 from pondertree.learn.evaluation.board_svg import COLOURS, board_svg
 from pondertree.learn.evaluation.samples import Sample
 
-#: Positions that are drawn of one game, actions that are listed of an episode, characters of a board that is text.
+#: Limits per game: positions drawn, actions listed, characters of a text board.
 MOST_POSITIONS, MOST_ACTIONS, MOST_TEXT = 400, 2000, 4000
 
 STYLE = """\
@@ -71,19 +70,19 @@ for (const game of document.querySelectorAll(".game")) {
 
 
 class Position(NamedTuple):
-    """A position of a game and the move that led to it."""
+    """A position and the move that led to it."""
 
     state: Any
     player: int
-    """Who moved; -1 at the start."""
+    """The player who moved; -1 at the start."""
     move: str
-    """The move as it is shown, empty at the start."""
+    """The move as displayed; empty at the start."""
     mark: str
-    """The move as the board's picture reads it."""
+    """The move as `board_svg` takes it."""
 
 
 def section(samples: Sequence[Sample], factory: Callable[[], Any] | None) -> str:
-    """The games as a part of a page; `factory` gives the starting states by which they are replayed, where known."""
+    """Returns the sample games as an HTML fragment; `factory` gives the starting states for replaying them."""
     if not samples:
         return ""
     shown = "".join(_game(sample, factory) for sample in samples)
@@ -92,7 +91,7 @@ def section(samples: Sequence[Sample], factory: Callable[[], Any] | None) -> str
 
 
 def replay(sample: Sample, factory: Callable[[], Any] | None) -> list[Position]:
-    """The positions of a game from its start; none where the game is not known or does not allow the moves."""
+    """Replays a game; empty if the game is unknown or a move is illegal."""
     if factory is None:
         return []
     try:
@@ -104,7 +103,7 @@ def replay(sample: Sample, factory: Callable[[], Any] | None) -> list[Position]:
             player = int(state.to_play)
             state = state.play(action)
             positions.append(Position(state, player, text, mark))
-    except Exception:  # code of a user's game, or moves of a damaged file: the report is made without boards
+    except Exception:  # from a user's game, or a corrupt file: the report is written without boards
         return []
     return positions
 
@@ -122,7 +121,7 @@ def _game(sample: Sample, factory: Callable[[], Any] | None) -> str:
     facts = [_result(sample, names), f"{count:,} moves"]
     if sample.opening:
         few = "first" if len(sample.opening) == 1 else f"first {len(sample.opening)}"
-        facts.append(f"the {few} drawn at random")
+        facts.append(f"the {few} random")
     if 0 < len(positions) <= count:
         facts.append(f"the first {len(positions) - 1} are shown")
     figures = "".join(_figure(sample, positions, place, names) for place in range(len(positions)))
@@ -153,7 +152,7 @@ def _figure(sample: Sample, positions: list[Position], place: int, names: tuple[
             return ""
         try:
             text = str(position.state)
-        except Exception:  # of a user's game
+        except Exception:  # from a user's game
             return ""
         picture = f"<pre>{html.escape(text[:MOST_TEXT])}</pre>"
     caption = "the start" if place == 0 else f"{place}. {position.move}"
@@ -168,7 +167,7 @@ def _figure(sample: Sample, positions: list[Position], place: int, names: tuple[
 
 
 def _moves(sample: Sample, positions: list[Position]) -> str:
-    """All moves; where the game cannot be replayed, the numbers of the actions."""
+    """Returns the list of moves; action numbers where the game cannot be replayed."""
     texts = [position.move for position in positions[1:]]
     actions = [*sample.opening, *sample.moves]
     texts += [str(action) for action in actions[len(texts) : MOST_ACTIONS]]
@@ -184,7 +183,7 @@ def _moves(sample: Sample, positions: list[Position]) -> str:
 
 
 def _curve(sample: Sample) -> str:
-    """The rewards so far and the value of the search by step, of an episode."""
+    """Returns a chart of accumulated rewards and root values of an episode."""
     if len(sample.rewards) < 2:
         return ""
     totals = [0.0]

@@ -1,5 +1,7 @@
-"""Three games of a training for its report: the newest of self-play, and one with each side against the opponent that
-the last evaluation ended with. Where there was no such evaluation, more of self-play; of environments, episodes."""
+"""The three sample games of a report: the newest of self-play, and two of the last evaluation, one per side.
+
+Without such an evaluation all are of self-play; of environments, episodes.
+"""
 
 from __future__ import annotations
 
@@ -15,32 +17,32 @@ from pondertree.learn.data.records import GameRecord
 from pondertree.learn.data.shards import list_shards, read_shard
 from pondertree.learn.evaluation.games_file import EvaluationGame, games_path, read_games
 
-#: How many games are shown, and the newest games of self-play among which they are chosen.
+#: Number of samples, and of the newest self-play games they are chosen from.
 SAMPLES = 3
 NEWEST = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A game to be shown."""
+    """A sample game."""
 
     title: str
     players: tuple[str, ...]
-    """Who played each side."""
+    """Name of the player of each side."""
     opening: list[int]
-    """The random moves it began with."""
+    """Random moves at the start."""
     moves: list[int]
     returns: list[float]
     ending: str = ""
-    """How it ended, where the rules did not end it."""
+    """The kind of ending, if not by the rules."""
     values: list[float] = field(default_factory=list)
-    """What the search of each move valued the position at, for the player to move; none where that was not kept."""
+    """Root value of each move for the player to move; empty if not recorded."""
     rewards: list[float] = field(default_factory=list)
-    """What each move brought, in games and environments with rewards."""
+    """Reward of each move, in games and environments with rewards."""
 
 
 def game_factory(name: str) -> Callable[[], Any] | None:
-    """What gives the starting states of a compiled game; None for others, whose code a report does not import."""
+    """Returns the class of a compiled game; None for others, whose code a report does not import."""
     try:
         found: Callable[[], Any] = games.by_name(name)
     except InvalidArgumentError:
@@ -49,19 +51,19 @@ def game_factory(name: str) -> Callable[[], Any] | None:
 
 
 def choose_samples(out: Path, evaluations: Sequence[dict[str, Any]], simulations: int | None) -> list[Sample]:
-    """The games of a training's folder that its report shows; `simulations` are those of evaluations, a move."""
+    """Chooses the samples of a run folder; `simulations` are those per move in evaluations."""
     recent = newest_games(out / "games", NEWEST)
     if recent and len(recent[-1].rewards):
         return _episodes(recent)
     evaluated = _evaluated(out, evaluations, simulations)
-    # Games without a random opening tell more; the newest of each kind first.
+    # Games without a random opening are preferred; the newest of each kind first.
     recent.sort(key=lambda game: len(game.opening) == 0)
     of_self_play = [_self_play(game) for game in reversed(recent)]
     return [*of_self_play[:1], *evaluated, *of_self_play[1:]][:SAMPLES]
 
 
 def newest_games(folder: Path, count: int) -> list[GameRecord]:
-    """The newest games of self-play, the newest last."""
+    """Returns the newest self-play games, oldest first."""
     found: list[GameRecord] = []
     for shard in reversed(list_shards(folder)):
         if len(found) >= count:
@@ -71,8 +73,8 @@ def newest_games(folder: Path, count: int) -> list[GameRecord]:
 
 
 def _self_play(game: GameRecord) -> Sample:
-    steps = f"step {int(game.versions[-1])}" if len(game.versions) else "the first network"
-    ending = "resigned" if game.resigned else "broken off as a draw, being too long" if game.cut else ""
+    steps = f"step {int(game.versions[-1])}" if len(game.versions) else "the initial network"
+    ending = "resigned" if game.resigned else "truncated, scored as a draw" if game.cut else ""
     return Sample(
         f"Self-play, game {game.number}",
         tuple(steps for _ in game.returns),
@@ -85,7 +87,7 @@ def _self_play(game: GameRecord) -> Sample:
 
 
 def _evaluated(out: Path, evaluations: Sequence[dict[str, Any]], simulations: int | None) -> list[Sample]:
-    """The first game with each side against the last reference opponent of the last evaluation."""
+    """Returns the first game with each side against the last anchor of the last evaluation."""
     if not evaluations:
         return []
     line = evaluations[-1]
@@ -93,8 +95,8 @@ def _evaluated(out: Path, evaluations: Sequence[dict[str, Any]], simulations: in
     try:
         played = read_games(out / games_path(line["step"])) if met else []
     except PondertreeError:
-        return []  # of an earlier version, or damaged: the report is made of what is there
-    effort = "" if simulations is None else f" with {simulations} simulations a move"
+        return []  # from an older version, or corrupt: the report is written without them
+    effort = "" if simulations is None else f" with {simulations} simulations per move"
     return [
         _against(game, f"{line['name']}{effort}")
         for side in (0, 1)
@@ -105,7 +107,7 @@ def _evaluated(out: Path, evaluations: Sequence[dict[str, Any]], simulations: in
 def _against(one: EvaluationGame, player: str) -> Sample:
     game = one.game
     named = OPPONENT.fullmatch(one.opponent)
-    opponent = one.opponent if named is None else f"{named[1]} with {named[2]} simulations a move"
+    opponent = one.opponent if named is None else f"{named[1]} with {named[2]} simulations per move"
     return Sample(
         f"Evaluation, against {one.opponent}",
         (player, opponent) if game.side == 0 else (opponent, player),
@@ -116,17 +118,17 @@ def _against(one: EvaluationGame, player: str) -> Sample:
 
 
 def _episodes(recent: list[GameRecord]) -> list[Sample]:
-    """The best, the median and the worst of the newest episodes by their returns."""
+    """Returns the best, the median and the worst of the newest episodes by return."""
     by_return = sorted(recent, key=lambda game: (-float(game.returns[0]), game.number))
     chosen = {"Best": by_return[0], "Median": by_return[(len(by_return) - 1) // 2], "Worst": by_return[-1]}
     return [
         Sample(
             f"{word} of the newest {len(recent)} episodes, number {game.number}",
-            (f"step {int(game.versions[-1])}" if len(game.versions) else "the first network",),
+            (f"step {int(game.versions[-1])}" if len(game.versions) else "the initial network",),
             game.opening.tolist(),
             game.moves.tolist(),
             game.returns.tolist(),
-            "broken off" if game.cut else "",
+            "truncated" if game.cut else "",
             game.values.tolist(),
             game.rewards.tolist(),
         )

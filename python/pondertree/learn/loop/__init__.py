@@ -1,1 +1,4 @@
-"""A whole training: session, limits, and the loop of acting and learning."""
+"""The training loop: the session, its scheduling (alternating or concurrent), limits and devices. Needs PyTorch.
+
+`loop.train.train` is offered as `pondertree.learn.train`; a name here would hide the module.
+"""

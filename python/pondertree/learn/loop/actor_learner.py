@@ -1,9 +1,9 @@
-"""How playing and learning share a machine: one after the other, or side by side.
+"""Scheduling of self-play (actor) and optimisation (learner): alternating, or concurrent in two threads.
 
-`alternate` plays some moves, learns as many steps as the new positions are worth, and plays again. Nothing in it
-depends on time, so a training that is stopped anywhere and taken up again goes the same way to the last bit (on one
-CPU). `side_by_side` plays in a thread while this one learns, so that a GPU is busy with both. Neither starves:
-learning waits when all positions have been learned from often enough, playing waits when learning is far behind.
+`run_synchronously` plays some moves, then runs the optimiser steps due for the new positions. It depends on no clock,
+so that a run interrupted anywhere resumes bit for bit (on one CPU). `run_concurrently` plays in a thread of its own, to
+keep a GPU busy. Back-pressure works both ways: the learner waits when all positions have been sampled often enough,
+the actor when the learner is far behind.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from pondertree.learn.data.records import GameRecord
 from pondertree.learn.loop.limits import Limits
 from pondertree.learn.loop.session import Session
 
-#: Called when a round is over, with the games that count since and the losses of its last step.
+#: Called after a round, with the games added since and the losses of the last step.
 AfterRound = Callable[[list[GameRecord], dict[str, torch.Tensor]], None]
 
-#: Side by side: seconds between two shards, seconds between two deliveries of weights, and rounds' worth of steps that
-#: learning may be behind.
+#: Concurrent runs: seconds between shards, seconds between weight updates of the actor, and how many rounds' worth of
+#: optimiser steps the learner may be behind.
 STORE_SECONDS = 1.0
 PUBLISH_SECONDS = 1.0
 MOST_OWED = 4.0
 
 
-def alternate(session: Session, limits: Limits, after_round: AfterRound) -> None:
-    """Plays and learns in turns until a limit is reached."""
+def run_synchronously(session: Session, limits: Limits, after_round: AfterRound) -> None:
+    """Alternates self-play and optimisation until a limit is reached."""
     counters = session.counters
     losses: dict[str, torch.Tensor] = {}
     games: list[GameRecord] = []
-    told = counters.step
+    reported_step = counters.step
     while not limits.reached:
         if session.can_learn():
             losses = session.learn_step(limits.progress)
@@ -54,45 +54,45 @@ def alternate(session: Session, limits: Limits, after_round: AfterRound) -> None
                 continue
         after_round(games, losses)
         games = []
-        told = counters.step
-    if games or counters.step > told:
+        reported_step = counters.step
+    if games or counters.step > reported_step:
         after_round(games, losses)
 
 
-def side_by_side(session: Session, limits: Limits, after_round: AfterRound) -> None:
-    """Plays in another thread and learns in this one until a limit is reached."""
+def run_concurrently(session: Session, limits: Limits, after_round: AfterRound) -> None:
+    """Plays in another thread and optimises in this one until a limit is reached."""
     finished: list[GameRecord] = []
-    playing = Playing(session)
+    actor = ActorThread(session)
     try:
-        with playing:
-            _learn_beside(session, limits, after_round, playing, finished)
+        with actor:
+            _learn_concurrently(session, limits, after_round, actor, finished)
     except KeyboardInterrupt:
-        session.take_games([*finished, *playing.finished(wait=False)])
+        session.take_games([*finished, *actor.finished(wait=False)])
         raise
-    session.take_games([*finished, *playing.finished(wait=False)])
+    session.take_games([*finished, *actor.finished(wait=False)])
 
 
-def _learn_beside(
-    session: Session, limits: Limits, after_round: AfterRound, playing: Playing, finished: list[GameRecord]
+def _learn_concurrently(
+    session: Session, limits: Limits, after_round: AfterRound, actor: ActorThread, finished: list[GameRecord]
 ) -> None:
-    """Learns from what is played meanwhile; `finished` games wait there until they are stored."""
+    """Runs the learner; `finished` collects games until they are stored."""
     counters = session.counters
-    worth = session.config.self_play.games_at_once * session.config.cycle_moves
-    most_owed = MOST_OWED * worth * session.config.learner.passes / session.config.learner.batch_size
+    moves_per_round = session.config.self_play.games_at_once * session.config.cycle_moves
+    most_owed = MOST_OWED * moves_per_round * session.config.learner.passes / session.config.learner.batch_size
     losses: dict[str, torch.Tensor] = {}
 
     @contextmanager
-    def quiet() -> Iterator[None]:
-        with playing.between_moves():
-            # What has ended is no longer under way: it is stored before anything is saved.
-            session.take_games([*finished, *playing.finished(wait=False)])
+    def paused() -> Iterator[None]:
+        with actor.between_moves():
+            # Finished games are no longer in the actor's state: they are stored before a checkpoint is saved.
+            session.take_games([*finished, *actor.finished(wait=False)])
             finished.clear()
             yield
 
-    session.quiet = quiet
+    session.paused = paused
     stored = published = time.monotonic()
     while not limits.reached:
-        finished += playing.finished(wait=not session.can_learn())
+        finished += actor.finished(wait=not session.can_learn())
         now = time.monotonic()
         counting: list[GameRecord] = []
         if finished and now - stored >= STORE_SECONDS:
@@ -102,15 +102,15 @@ def _learn_beside(
         if session.can_learn():
             losses = session.learn_step(limits.progress)
         if now - published >= PUBLISH_SECONDS and losses:
-            playing.publish(session.learner.average, counters.step)
+            actor.publish(session.learner.average, counters.step)
             published = now
-        playing.may_play(counters.owed <= most_owed)
+        actor.may_play(counters.owed <= most_owed)
         if counting:
             after_round(counting, losses)
 
 
-class Playing:
-    """Self-play in a thread of its own."""
+class ActorThread:
+    """Runs self-play in a thread."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -123,7 +123,7 @@ class Playing:
         self._may_play.set()
         self._thread = threading.Thread(target=self._run, name="self-play", daemon=True)
 
-    def __enter__(self) -> Playing:
+    def __enter__(self) -> ActorThread:
         self._thread.start()
         return self
 
@@ -133,7 +133,7 @@ class Playing:
         self._thread.join()
 
     def finished(self, wait: bool) -> list[GameRecord]:
-        """Games that ended since; with `wait`, for a moment until there are some."""
+        """Returns the games finished since the last call; `wait` blocks briefly until there are some."""
         found: list[GameRecord] = []
         try:
             given = self._games.get(timeout=0.05) if wait else self._games.get_nowait()
@@ -146,22 +146,22 @@ class Playing:
             return found
 
     def publish(self, weights: dict[str, torch.Tensor], version: int) -> None:
-        """Offers new weights; they are taken before the next move."""
+        """Publishes new weights, which the actor loads before its next move."""
         copy = {name: tensor.clone() for name, tensor in weights.items()}
-        # The other thread has a stream of its own, which must not read what this one has not yet written.
+        # The actor's stream must not read the copy before this one has written it.
         written = torch.cuda.Event() if self._session.device.type == "cuda" else None
         if written is not None:
             written.record()
         self._published = copy, version, written
 
     def may_play(self, allowed: bool) -> None:
-        """Lets it play on, or wait for the learner."""
+        """Resumes or pauses self-play."""
         self._may_play.set() if allowed else self._may_play.clear()
 
     @contextmanager
     def between_moves(self) -> Iterator[None]:
-        """While entered, no move is being played: the games under way can be saved."""
-        # Asked to wait first: a lock that one thread takes again at once may never be had by another.
+        """Pauses self-play between moves, so that unfinished games can be saved."""
+        # Clears the event first: a lock that one thread re-acquires at once may starve the other.
         self.may_play(False)
         with self._between:
             yield
@@ -177,7 +177,7 @@ class Playing:
                     with self._between:
                         self._take_weights()
                         ended = self._session.play_move(self._version)
-                        # Handed over before the lock is let go: a checkpoint must not fall between the two.
+                        # Queued before the lock is released: a checkpoint must not fall in between.
                         if ended:
                             self._games.put(ended)
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""A training under way: its parts, its counters, and how all of it is saved and taken up again."""
+"""A run in progress: its components and counters, saved to checkpoints and resumed from them."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from pondertree.errors import EvaluationError, GameContractError, InvalidArgumen
 from pondertree.files import naming, reading
 from pondertree.learn.config.game_spec import GameSpec
 from pondertree.learn.config.schema import Config, field_names, read_config
-from pondertree.learn.data.checkpoint import CONFIG, Checkpoint, Counters, keep_newest, newest_whole, save_checkpoint
+from pondertree.learn.data.checkpoint import CONFIG, Checkpoint, Counters, keep_newest, newest_intact, save_checkpoint
 from pondertree.learn.data.observations import refuse_observations
 from pondertree.learn.data.records import GameRecord
 from pondertree.learn.data.run_folder import RunFolder
 from pondertree.learn.data.shards import GameStore
-from pondertree.learn.loop.limits import memory_complaints
+from pondertree.learn.loop.devices import reported_out_of_memory
 from pondertree.learn.self_play.actor import SelfPlay
-from pondertree.learn.trainer.algorithms import variant_of
+from pondertree.learn.trainer.algorithms import algorithm_of
 from pondertree.networks.architecture import NetworkConfig
 from pondertree.networks.model_network import support_for
 from pondertree.networks.policy_value import player_of, update_player
 from pondertree.networks.weights_file import player_bytes
 
-#: Moves in every game, without an end of any, after which that is told.
-LONG = 3000
+#: Moves per game without any finished game, after which a warning is issued.
+MOVES_WITHOUT_END = 3000
 
 
 class Session:
-    """The parts of a training. What happens when is the loop's business."""
+    """The components of a run. Scheduling is left to the loop."""
 
     def __init__(self, config: Config, spec: GameSpec, device: torch.device, folder: RunFolder) -> None:
         self.config = config
@@ -41,69 +41,69 @@ class Session:
         self.folder = folder
         self.counters = Counters()
         self.notes: list[str] = []
-        """What should be told to whoever watches, when it begins."""
-        self.tell: Callable[[str], None] = self.notes.append
-        """Tells it at once, when it has begun."""
-        self._is_told: set[str] = set()
+        """Messages to report at the start."""
+        self.report: Callable[[str], None] = self.notes.append
+        """Reports a message; at once after the start."""
+        self._reported: set[str] = set()
         self._moves_without_end = 0
-        variant = variant_of(config)
-        self.learner = variant.learner(spec, config, device)
+        algorithm = algorithm_of(config)
+        self.learner = algorithm.trainer(spec, config, device)
         self.player = player_of(self.learner.network)
         if config.learner.reduced_precision and device.type == "cuda":
             self.player.to(torch.bfloat16)
-        self.evaluator = variant.asked(self.player)
+        self.evaluator = algorithm.evaluator(self.player)
         self.self_play = SelfPlay(spec, config, self.evaluator)
-        self.replay = variant.replay(spec, config)
+        self.replay = algorithm.replay(spec, config)
         self.store: GameStore
-        self.quiet: Callable[[], AbstractContextManager[None]] = nullcontext
-        """While what it gives is entered, no game goes on."""
+        self.paused: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Returns a context in which self-play is paused."""
 
     def begin(self, *, resume: bool, exact: bool) -> None:
-        """Begins anew, or goes on from the newest whole checkpoint; `exact` plays again what came after it."""
-        found = newest_whole(self.folder.checkpoints) if resume else None
+        """Starts anew or resumes from the newest intact checkpoint; `exact` replays the games stored after it."""
+        found = newest_intact(self.folder.checkpoints) if resume else None
         if found is None:
             self.store = GameStore(self.folder.games, spec=self.spec)
         else:
             path, checkpoint, wrong = found
-            self.notes += [f"{text}: left out" for text in wrong]
+            self.notes += [f"{text}: ignored" for text in wrong]
             self._refuse_another_network(read_config(path / CONFIG, self.config))
             self._restore(path, checkpoint)
             if self.self_play.lost:
-                self.notes.append(f"{self.self_play.lost} episodes do not repeat themselves: others are begun instead")
-            self.notes.append(f"going on from {path.name}, step {self.counters.step}, {self.counters.games} games")
+                self.notes.append(f"{self.self_play.lost} episodes are not reproducible and were replaced")
+            self.notes.append(f"resuming from {path.name}, step {self.counters.step}, {self.counters.games} games")
         if not exact:
             self._take(self.store.count_all())
         self.self_play.begin(self.store.known if not exact else frozenset())
         self.refresh_player(self.learner.average)
 
     def _refuse_another_network(self, before: Config) -> None:
-        """What the weights were made for cannot change."""
-        for name, old, new in made_for(before, self.config):
+        """Raises `InvalidArgumentError` if the configured architecture differs from that of the weights."""
+        for name, old, new in architecture_fields(before, self.config):
             if old != new:
                 raise InvalidArgumentError(
-                    f"{name} is {old} in this training and cannot become {new}: begin another one for that"
+                    f"{name} is {old} in this run and cannot become {new}: start another run for that"
                 )
 
     def _restore(self, path: Path, checkpoint: Checkpoint) -> None:
-        """Takes up a checkpoint. What a game or a device raises meanwhile is not the fault of its files."""
-        own = {name: tensor for name, tensor in checkpoint.tensors.items() if name.startswith("replay.")}
-        rest = {name: tensor for name, tensor in checkpoint.tensors.items() if name not in own}
-        with reading(path, "a checkpoint of this training", StorageError):
+        """Restores a checkpoint. Errors of games and devices are not reported as damage of its files."""
+        replay = {name: tensor for name, tensor in checkpoint.tensors.items() if name.startswith("replay.")}
+        trainer = {name: tensor for name, tensor in checkpoint.tensors.items() if name not in replay}
+        with reading(path, "a checkpoint of this run", StorageError):
             self.counters = Counters.of_data(checkpoint.state["counters"])
             self_play = checkpoint.state["self_play"]
-            kept = {name.removeprefix("replay."): tensor.numpy() for name, tensor in own.items()}
+            arrays = {name.removeprefix("replay."): tensor.numpy() for name, tensor in replay.items()}
         with naming(path, StorageError):
-            self.learner.restore(rest, self.counters.step)
+            self.learner.restore(trainer, self.counters.step)
             self.self_play.restore(checkpoint.games, self_play)
         self.store = GameStore(self.folder.games, self.counters.games, self.spec)
         with naming(self.folder.games, StorageError):
             self.replay.add(self.store.newest(self.config.replay.window))
         with naming(path, StorageError):
-            self.replay.restore(kept)
+            self.replay.restore(arrays)
 
     def save(self) -> None:
-        """Makes a checkpoint."""
-        with self.quiet():
+        """Saves a checkpoint."""
+        with self.paused():
             games, self_play = self.self_play.saved()
             state = {"counters": asdict(self.counters), "self_play": self_play}
         current = self.averaged_player()
@@ -115,33 +115,33 @@ class Session:
         keep_newest(self.folder.checkpoints, self.config.keep_checkpoints)
 
     def averaged_player(self) -> Any:
-        """A player of its own with the averaged weights."""
+        """Returns a new player with the averaged weights."""
         player = player_of(self.learner.network)
         update_player(player, self.learner.average)
         return player
 
-    def quality(self, player: Any) -> dict[str, list[float | None]]:
-        """How good the model of a player is, by the steps it imagines; nothing where it imagines none."""
-        measure = variant_of(self.config).quality
-        with self.quiet():
+    def prediction_errors(self, player: Any) -> dict[str, list[float | None]]:
+        """Measures the errors of a player's model by unroll depth; empty without a learned model."""
+        measure = algorithm_of(self.config).prediction_errors
+        with self.paused():
             return {} if measure is None else measure(player, self.replay)
 
     def refresh_player(self, weights: dict[str, torch.Tensor]) -> None:
-        """Gives the player of self-play these weights."""
+        """Copies weights into the self-play player."""
         update_player(self.player, weights)
         if self.device.type == "cuda":
-            # Searches run on streams of their own, which do not wait for this one.
+            # Searches run on other streams, which do not wait for this one.
             torch.cuda.current_stream(self.device).synchronize()
         if hasattr(self.evaluator, "version"):
             self.evaluator.version += 1
 
     def play_move(self, version: int) -> list[GameRecord]:
-        """One move in every game; what goes wrong says where."""
+        """Plays one move in every game; errors state the step and the remedy."""
         try:
-            with memory_complaints("self-play", "self_play.games_at_once"):
+            with reported_out_of_memory("self-play", "self_play.games_at_once"):
                 finished = self.self_play.move(version)
         except (EvaluationError, GameContractError) as error:
-            # The network may only have been shown nonsense.
+            # The cause may be an invalid observation of the game.
             refuse_observations([game.state for game in self.self_play.games], self.spec)
             if isinstance(error, GameContractError):
                 raise
@@ -149,66 +149,66 @@ class Session:
                 f"self-play stopped at step {version}, after {self.self_play.moves_played} moves: {error}; "
                 "nothing of this batch was stored"
             ) from error
-        self._tell_endless(finished)
+        self._report_endless(finished)
         return finished
 
-    def _tell_endless(self, finished: list[GameRecord]) -> None:
-        """Tells, once, of games that do not end: what is learned from are games that have ended."""
-        if finished or "endless" in self._is_told:
-            self._is_told.add("endless")
+    def _report_endless(self, finished: list[GameRecord]) -> None:
+        """Warns once if no game ends: only finished games become training data."""
+        if finished or "endless" in self._reported:
+            self._reported.add("endless")
             return
         self._moves_without_end += 1
-        if self._moves_without_end >= LONG:
-            self._is_told.add("endless")
+        if self._moves_without_end >= MOVES_WITHOUT_END:
+            self._reported.add("endless")
             most = self.config.self_play.max_moves
-            self.tell(
-                f"no game of {self.spec.name} has ended in {LONG:,} moves, and nothing is learned before one does: "
-                f"self_play.max_moves = {LONG // 3} would break them off there (it is {most:,})"
+            self.report(
+                f"no game of {self.spec.name} has ended in {MOVES_WITHOUT_END:,} moves, and only finished games are "
+                f"training data: self_play.max_moves = {MOVES_WITHOUT_END // 3} would truncate them (it is {most:,})"
             )
 
     def take_games(self, finished: list[GameRecord]) -> list[GameRecord]:
-        """Stores finished games and learns from them later; those that count from now on."""
+        """Stores finished games and adds them to the replay buffer; returns those that count from now on."""
         counting = self.store.append(finished)
         self._take(counting)
         return counting
 
     def _take(self, games: list[GameRecord]) -> None:
         added = self.replay.add(games)
-        self._tell_support()
+        self._report_support()
         self.counters.games = self.store.counted
         self.counters.positions += added
         self.counters.owed += added * self.config.learner.passes / self.config.learner.batch_size
 
-    def _tell_support(self) -> None:
-        """Tells, once, of numbers that the network cannot say."""
+    def _report_support(self) -> None:
+        """Warns once of targets beyond the categorical support."""
         support, largest = self.config.muzero.support, getattr(self.replay, "largest", 0.0)
-        if not support or "support" in self._is_told:
+        if not support or "support" in self._reported:
             return
         reach = self.learner.network.categories.largest
         if largest > reach * (1.0 + 1e-6):
-            self._is_told.add("support")
-            self.tell(
-                f"muzero.support = {support} reaches to {reach:,.5g}, and there are rewards or values of "
-                f"{largest:,.5g}, which are learned as {reach:,.5g}: begin another training with "
-                f"muzero.support = {support_for(largest)} or more, or make rewards smaller"
+            self._reported.add("support")
+            self.report(
+                f"muzero.support = {support} represents up to {reach:,.5g}, but there are rewards or values of "
+                f"{largest:,.5g}, which are clipped to {reach:,.5g}: start another run with "
+                f"muzero.support = {support_for(largest)} or more, or scale rewards down"
             )
 
     def can_learn(self) -> bool:
-        """Whether a step of learning is due."""
+        """Whether an optimiser step is due."""
         return self.counters.owed >= 1.0 and len(self.replay) >= self.config.replay.learned_first
 
     def learn_step(self, progress: float) -> dict[str, torch.Tensor]:
-        """One step of learning."""
-        with memory_complaints("learning", "learner.batch_size"):
+        """Runs one optimiser step."""
+        with reported_out_of_memory("optimisation", "learner.batch_size"):
             losses = self.learner.learn_from(self.replay, progress)
         self.counters.step = self.learner.step
         self.counters.owed -= 1.0
         return losses
 
 
-def made_for(before: Config, now: Config) -> Iterator[tuple[str, Any, Any]]:
-    """(setting, what it was, what it is) of all that weights are made for."""
-    if "muzero" in (before.algorithm, now.algorithm):  # the other two have the same network
+def architecture_fields(before: Config, now: Config) -> Iterator[tuple[str, Any, Any]]:
+    """Yields (field, old value, new value) of all fields that determine the weights' shapes."""
+    if "muzero" in (before.algorithm, now.algorithm):  # the other two share their architecture
         yield "algorithm", before.algorithm, now.algorithm
     for name in field_names(NetworkConfig):
         yield f"network.{name}", getattr(before.network, name), getattr(now.network, name)
@@ -216,5 +216,5 @@ def made_for(before: Config, now: Config) -> Iterator[tuple[str, Any, Any]]:
         for name in ("support", "dynamics_blocks"):
             yield f"muzero.{name}", getattr(before.muzero, name), getattr(now.muzero, name)
         old, new = before.muzero.consistency, now.muzero.consistency
-        if (old > 0.0) != (new > 0.0):  # without it there are no layers to compare by
+        if (old > 0.0) != (new > 0.0):  # projection layers exist only with the consistency loss
             yield "muzero.consistency", old, new

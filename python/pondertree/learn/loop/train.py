@@ -1,4 +1,4 @@
-"""`train`: a whole training, from a configuration to a player."""
+"""`train`: a complete run, from a configuration to a player."""
 
 from __future__ import annotations
 
@@ -19,31 +19,33 @@ from pondertree.learn.config.game_spec import game_spec
 from pondertree.learn.config.schema import Config
 from pondertree.learn.data.records import GameRecord
 from pondertree.learn.data.run_folder import RunFolder
-from pondertree.learn.evaluation.examiner import Examiner, Examining
+from pondertree.learn.evaluation.async_evaluation import AsyncEvaluation
 from pondertree.learn.evaluation.ladder import check_opponents, opponents_of
 from pondertree.learn.evaluation.metrics import Metrics
+from pondertree.learn.evaluation.player_evaluation import PlayerEvaluator
 from pondertree.learn.evaluation.progress import Status, Watcher
-from pondertree.learn.loop.actor_learner import alternate, side_by_side
-from pondertree.learn.loop.limits import Limits, check_room, choose_device
+from pondertree.learn.loop.actor_learner import run_concurrently, run_synchronously
+from pondertree.learn.loop.devices import check_memory, choose_device
+from pondertree.learn.loop.limits import Limits
 from pondertree.learn.loop.session import Session
 from pondertree.validation import shown
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """What a training has come to."""
+    """The result of a run."""
 
     out: Path
-    """Its folder, for `pondertree.load`."""
+    """The run folder, for `pondertree.load`."""
     steps: int
     games: int
     positions: int
     elapsed: float
-    """Seconds, over all times it was taken up."""
+    """Seconds of training over all sessions."""
     evaluations: list[dict[str, Any]]
-    """What evaluations found, in their order."""
+    """Metrics of the evaluations, in order."""
     finished: bool
-    """Whether a limit was reached; False if it was interrupted."""
+    """Whether a limit was reached; False if interrupted."""
 
 
 def train(
@@ -54,23 +56,23 @@ def train(
     watcher: Watcher | None = None,
     tensorboard: bool = False,
 ) -> TrainingResult:
-    """Learns a game by self-play until a limit of `config` is reached; everything is in the folder `config.out`.
+    """Trains by self-play until a limit of `config` is reached; everything is written to the folder `config.out`.
 
-    `resume` goes on with the training in that folder. `factory` gives the starting states of a game in Python that
-    `config.game` cannot import. Ctrl-C saves and ends; a kill at any instant loses no game that was stored.
+    `resume` continues the run in that folder. `factory` gives the starting states of a game in Python that
+    `config.game` cannot import. Ctrl-C saves and ends; a kill at any instant loses no stored game.
     """
     if not isinstance(config, Config):
         raise InvalidArgumentError(
             f"config must be a Config, such as default_config('connect4') gives, not {shown(config)}"
         )
     if not config.out:
-        raise InvalidArgumentError("out must be the folder for what is learned")
+        raise InvalidArgumentError("out must be the run folder")
     if config.minutes is None and config.games is None and config.steps is None:
-        raise InvalidArgumentError("minutes, games or steps must be given: nothing else ends a training")
+        raise InvalidArgumentError("minutes, games or steps must be given: a run needs a limit")
     spec = game_spec(config.game, factory, rewards=config.algorithm == "muzero")
     if config.algorithm == "muzero" and spec.info.has_rewards and not config.muzero.support:
         raise InvalidArgumentError(
-            f"muzero.support must be above 0 for {spec.name}: rewards need not be from -1 to 1 (30 reaches to 1,000)"
+            f"muzero.support must be above 0 for {spec.name}: rewards may exceed [-1, 1] (30 represents up to 1,000)"
         )
     if spec.info.is_plain:
         check_opponents(opponents_of(config), spec.info)
@@ -78,62 +80,62 @@ def train(
     config = config.with_values(game=spec.name, device=str(device))
     if config.self_play.workers == 0:
         config = config.with_values(self_play={"workers": usable_cpus() if device.type == "cpu" else 1})
-    check_room(spec, config, device)
+    check_memory(spec, config, device)
     watcher = Watcher() if watcher is None else watcher
-    apart = device.type == "cuda" if config.side_by_side is None else config.side_by_side
+    concurrent = device.type == "cuda" if config.side_by_side is None else config.side_by_side
     with RunFolder(config.out) as folder:
-        going_on = folder.begin(config, resume)
+        resumed = folder.begin(config, resume)
         session = Session(config, spec, device, folder)
-        session.begin(resume=going_on, exact=not apart)
-        folder.settle(config)
-        if resume and not going_on:
-            session.notes.append(f"there is no training in {config.out!r} to go on with: this one begins anew")
-        training = Training(session, folder, watcher, going_on, tensorboard, apart)
-        return training.run(side_by_side if apart else alternate)
+        session.begin(resume=resumed, exact=not concurrent)
+        folder.write_header(config)
+        if resume and not resumed:
+            session.notes.append(f"there is no run to resume in {config.out!r}: starting anew")
+        training = TrainingRun(session, folder, watcher, resumed, tensorboard, concurrent)
+        return training.run(run_concurrently if concurrent else run_synchronously)
 
 
-class Training:
-    """A training in its folder: what happens after each round, and at the end."""
+class TrainingRun:
+    """A run in its folder: metrics, checkpoints, evaluations and progress around the rounds."""
 
     def __init__(
-        self, session: Session, folder: RunFolder, watcher: Watcher, going_on: bool, tensorboard: bool, apart: bool
+        self, session: Session, folder: RunFolder, watcher: Watcher, resumed: bool, tensorboard: bool, concurrent: bool
     ) -> None:
         self._session = session
         self._config = session.config
         self._folder = folder
         self._watcher = watcher
         self._limits = Limits(self._config, session.counters)
-        last = session.counters.round if going_on else None
+        last = session.counters.round if resumed else None
         self._metrics = Metrics(folder.metrics, last, tensorboard=tensorboard)
-        examiner = Examiner(session.spec, self._config, folder, self._metrics.lines)
-        self._examining = Examining(examiner, beside=apart)
-        self._saved = self._examined = self._told = time.monotonic()
+        evaluator = PlayerEvaluator(session.spec, self._config, folder, self._metrics.lines)
+        self._async_evaluation = AsyncEvaluation(evaluator, concurrent=concurrent)
+        self._saved_at = self._evaluated_at = self._reported_at = time.monotonic()
         self._since = (session.counters.games, session.counters.positions)
         self._losses: dict[str, float] = {}
 
     def run(self, rounds: Callable[..., None]) -> TrainingResult:
-        """To a limit, or until it is interrupted; either way it is saved."""
+        """Runs to a limit or an interruption, and saves."""
         finished = True
         try:
             with self._watcher:
                 for note in self._session.notes:
                     self._watcher.note(note)
-                self._session.tell = _warn if type(self._watcher) is Watcher else self._watcher.note
+                self._session.report = _warn if type(self._watcher) is Watcher else self._watcher.note
                 if self._limits.reached:
-                    self._watcher.note("the limit of this training is reached already: give a higher one to go on")
+                    self._watcher.note("the limit of this run is already reached: raise it to continue")
                 try:
                     rounds(self._session, self._limits, self._after_round)
                 except KeyboardInterrupt:
                     finished = False
                     self._watcher.note("interrupted: saving")
-                self._session.quiet = nullcontext
+                self._session.paused = nullcontext
                 self._save()
                 if finished:
-                    self._tell_evaluation(wait=True)
-                    self._examine()
-                    self._tell_evaluation(wait=True)
+                    self._report_evaluation(wait=True)
+                    self._begin_evaluation()
+                    self._report_evaluation(wait=True)
         finally:
-            self._examining.close()
+            self._async_evaluation.close()
             self._session.self_play.close()
             self._metrics.close()
         counters = self._session.counters
@@ -153,18 +155,18 @@ class Training:
         self._session.counters.elapsed = self._limits.elapsed
         self._metrics.add(self._round_line(games, numbers))
         now = time.monotonic()
-        if now - self._saved >= 60.0 * self._config.checkpoint_minutes:
+        if now - self._saved_at >= 60.0 * self._config.checkpoint_minutes:
             self._save()
         every = 60.0 * self._config.evaluation.every_minutes
-        self._tell_evaluation(wait=False)
-        if every and now - self._examined >= every and not (self._limits.reached or self._examining.is_busy):
-            self._examine()
-            self._tell_evaluation(wait=False)
+        self._report_evaluation(wait=False)
+        if every and now - self._evaluated_at >= every and not (self._limits.reached or self._async_evaluation.is_busy):
+            self._begin_evaluation()
+            self._report_evaluation(wait=False)
         self._watcher.show(self._status())
 
     def _round_line(self, games: list[GameRecord], losses: dict[str, float]) -> dict[str, Any]:
         counters, now = self._session.counters, time.monotonic()
-        passed = max(now - self._told, 1e-9)
+        passed = max(now - self._reported_at, 1e-9)
         line: dict[str, Any] = {
             "kind": "round",
             "round": counters.round,
@@ -176,37 +178,37 @@ class Training:
             "positions_per_second": round((counters.positions - self._since[1]) / passed, 1),
             **{name: round(number, 5) for name, number in losses.items()},
         }
-        self._told, self._since = now, (counters.games, counters.positions)
+        self._reported_at, self._since = now, (counters.games, counters.positions)
         if games:
             line["game_length"] = round(float(np.mean([len(game.opening) + len(game.moves) for game in games])), 2)
             first = "mean_return" if self._session.spec.info.has_rewards else "first_player"
             line[first] = round(float(np.mean([game.returns[0] for game in games])), 4)
             line["cut"] = sum(game.cut for game in games)
             line["resigned"] = sum(game.resigned for game in games)
-            line["resigned_wrongly"] = round(self._session.self_play.resignation.wrong_share, 4)
+            line["resigned_wrongly"] = round(self._session.self_play.resignation.false_positive_rate, 4)
         return line
 
     def _save(self) -> None:
         self._session.counters.elapsed = self._limits.elapsed
         self._session.save()
-        self._saved = time.monotonic()
+        self._saved_at = time.monotonic()
 
-    def _examine(self) -> None:
+    def _begin_evaluation(self) -> None:
         counters = self._session.counters
         player = self._session.averaged_player()
-        quality = self._session.quality(player)
-        if quality:
+        errors = self._session.prediction_errors(player)
+        if errors:
             line = {"kind": "model", "round": counters.round, "step": counters.step}
-            self._metrics.add({**line, "elapsed": round(self._limits.elapsed, 3), "by_depth": quality})
-        self._examining.begin(player, counters, self._limits.elapsed)
-        self._examined = time.monotonic()
+            self._metrics.add({**line, "elapsed": round(self._limits.elapsed, 3), "by_depth": errors})
+        self._async_evaluation.begin(player, counters, self._limits.elapsed)
+        self._evaluated_at = time.monotonic()
 
-    def _tell_evaluation(self, *, wait: bool) -> None:
-        examined = self._examining.finished(wait=wait)
-        if examined is not None and examined.evaluation is not None:
-            counters = examined.counters
-            self._metrics.add(examined.evaluation.as_line(counters.round, counters.step, counters.elapsed))
-            self._watcher.note(str(examined.evaluation))
+    def _report_evaluation(self, *, wait: bool) -> None:
+        completed = self._async_evaluation.finished(wait=wait)
+        if completed is not None and completed.evaluation is not None:
+            counters = completed.counters
+            self._metrics.add(completed.evaluation.as_line(counters.round, counters.step, counters.elapsed))
+            self._watcher.note(str(completed.evaluation))
             self._watcher.show(self._status())
 
     def _status(self) -> Status:
@@ -225,5 +227,5 @@ class Training:
 
 
 def _warn(text: str) -> None:
-    """Where nobody watches, Python's way to say what should be read."""
+    """Reports a message as a warning, where no watcher is given."""
     warnings.warn(text, stacklevel=2)

@@ -1,7 +1,7 @@
-"""Self-play: many games side by side, one move in each of them at a time, all searched in the same batches.
+"""Self-play: many concurrent games, one move in each at a time, searched in shared batches.
 
-Every random choice of a game is drawn from a key made of the training's seed, the number of the game and the number of
-the move. A game that is under way is therefore told completely by its moves and what was recorded with them.
+Every random draw is keyed by the run's seed, the number of the game and the number of the move, so that an unfinished
+game is determined by its moves and what was recorded with them.
 """
 
 from __future__ import annotations
@@ -20,79 +20,79 @@ from pondertree.game import game_mistakes
 from pondertree.learn.config.game_spec import GameSpec, play_in
 from pondertree.learn.config.schema import Config
 from pondertree.learn.config.sections import SelfPlayConfig
-from pondertree.learn.data.observations import kept_bytes
+from pondertree.learn.data.observations import observation_bytes
 from pondertree.learn.data.records import GameRecord, check_games
 from pondertree.learn.data.targets import LegalActions
-from pondertree.learn.self_play.episode import IN_A_ROW, GameUnderWay, Resignation
+from pondertree.learn.self_play.episode import CONSECUTIVE_SEARCHES, Episode, Resignation
 from pondertree.learn.self_play.searches import searches_of
 from pondertree.random import Random, fold, fold_array, uniform_array
 from pondertree.validation import brief
 
-#: What the streams of random numbers of a game are for.
+#: Purposes of a game's random streams.
 OPENING, BUDGET, CHOICE, CHECK = 101, 102, 103, 104
 
 
-class Searched(NamedTuple):
-    """What searches have found in N positions with L legal actions together."""
+class SearchOutcome(NamedTuple):
+    """The searches of N positions with L legal actions in total."""
 
     legal: LegalActions
     policy: NDArray[np.float32]
-    """What is learned, over the legal actions [L]."""
+    """Policy targets over the legal actions [L]."""
     values: NDArray[np.float64]
-    """[N], for the player to move."""
+    """Root values for the player to move [N]."""
     best: NDArray[np.int64]
-    """The best actions [N]."""
+    """Best actions [N]."""
 
 
 def single_thread() -> None:
-    """One thread for PyTorch in a thread that is one of several: they would only wait for each other."""
+    """Limits PyTorch to one thread in a worker thread, where more would contend."""
     import torch
 
     torch.set_num_threads(1)
 
 
 class SelfPlay:
-    """Games under way, always as many; a game that ends is replaced by the next."""
+    """A fixed number of concurrent games; a finished one is replaced by the next."""
 
     def __init__(self, spec: GameSpec, config: Config, evaluator: Any) -> None:
         self._spec = spec
         self._config = config
         self._play: SelfPlayConfig = config.self_play
         self._searches = searches_of(config)
-        self._search = self._searches.to_learn(config, evaluator)
+        self._search = self._searches.self_play_search(config, evaluator)
         self._key = fold(0, config.seed)
         self.next_number = 0
-        """The number of the next game."""
+        """Number of the next game."""
         self.moves_played = 0
         self.lost = 0
-        """Episodes under way that could not be taken up again, since their environment does not repeat itself."""
+        """Unfinished episodes that could not be resumed, since their environment is not reproducible."""
         self.resignation = Resignation(config.self_play)
-        self.games: list[GameUnderWay] = []
+        self.games: list[Episode] = []
         self._workers: ThreadPoolExecutor | None = None
 
     def begin(self, known: frozenset[int] = frozenset()) -> None:
-        """Fills up with new games. Those in `known` were finished before and are not played again."""
+        """Fills up with new games, leaving out the finished games `known`."""
         self.games = [game for game in self.games if game.number not in known][: self._play.games_at_once]
         self.next_number = max([self.next_number, *(number + 1 for number in known)])
         while len(self.games) < self._play.games_at_once:
             self.games.append(self._new_game())
 
     def move(self, version: int) -> list[GameRecord]:
-        """One move in every game; the games that ended. `version` are the steps of learning behind the network."""
+        """Plays one move in every game and returns the finished games; `version` is the network's optimiser step."""
         games = self.games
         lengths = np.array([len(game.moves) for game in games], dtype=np.uint64)
         keys = fold_array(np.array([game.key for game in games], dtype=np.uint64), lengths)
         full = np.full(len(games), True)
         if self._play.full_share < 1.0:
             full = uniform_array(keys, BUDGET) < self._play.full_share
-        parts = self._parts()
-        if len(parts) == 1:
-            found = [self._search_games(parts[0], keys, full)]
+        partitions = self._partitions()
+        if len(partitions) == 1:
+            found = [self._search_games(partitions[0], keys, full)]
         else:
-            # What a part finds depends on its own games alone, so it does not matter which is faster.
-            found = list(self._pool().map(lambda part: self._search_games(part, keys, full), parts))
+            # Results of a partition depend on its own games alone, so scheduling does not affect them.
+            found = list(self._executor().map(lambda part: self._search_games(part, keys, full), partitions))
         finished = []
-        for part, searched in zip(parts, found, strict=True):
+        for part, searched in zip(partitions, found, strict=True):
             taken = slice(part.start, part.stop)
             plies = np.array([game.plies for game in games[taken]])
             actions = self._choose(searched, plies, keys[taken]).tolist()
@@ -101,8 +101,8 @@ class SelfPlay:
                 actions,
                 searched.values.tolist(),
                 full[taken].tolist(),
-                searched.legal.parts(searched.legal.actions),
-                searched.legal.parts(searched.policy),
+                searched.legal.split(searched.legal.actions),
+                searched.legal.split(searched.policy),
                 strict=True,
             )
             for place, action, value, is_full, legal, policy in rows:
@@ -120,14 +120,14 @@ class SelfPlay:
         self.moves_played += len(keys)
         return finished
 
-    def _parts(self) -> list[range]:
-        """The places of the games, a part for each worker."""
+    def _partitions(self) -> list[range]:
+        """Partitions the games among the workers."""
         workers = min(max(self._play.workers, 1), len(self.games))
         ends = [len(self.games) * number // workers for number in range(workers + 1)]
         return [range(first, end) for first, end in itertools.pairwise(ends)]
 
-    def _search_games(self, places: range, keys: NDArray[np.uint64], full: NDArray[np.bool_]) -> Searched:
-        """Searches the positions of some games in one forest."""
+    def _search_games(self, places: range, keys: NDArray[np.uint64], full: NDArray[np.bool_]) -> SearchOutcome:
+        """Searches the positions of a partition in one forest."""
         states = [self.games[place].state for place in places]
         chosen = full[places.start : places.stop]
         forest = self._search.forest(states, seeds=keys[places.start : places.stop].tolist())
@@ -139,25 +139,25 @@ class SelfPlay:
         counts, actions, shares = forest.root_policies()
         legal = LegalActions(counts, actions)
         policy = self._searches.policies(self._config, forest, legal, shares)
-        return Searched(legal, policy, forest.values(), forest.actions())
+        return SearchOutcome(legal, policy, forest.values(), forest.actions())
 
-    def _pool(self) -> ThreadPoolExecutor:
+    def _executor(self) -> ThreadPoolExecutor:
         if self._workers is None:
             self._workers = ThreadPoolExecutor(self._play.workers, "self-play", initializer=single_thread)
         return self._workers
 
     def close(self) -> None:
-        """Ends the threads of the workers."""
+        """Shuts down the worker threads."""
         if self._workers is not None:
             self._workers.shutdown()
             self._workers = None
 
-    def _play_move(self, game: GameUnderWay, action: int, value: float) -> GameRecord | None:
-        """Plays a move that a search found worth `value`; the record, if the game is over then."""
+    def _play_move(self, game: Episode, action: int, value: float) -> GameRecord | None:
+        """Plays a searched move of root value `value`; returns the record if that ends the game."""
         player = game.state.to_play
         if self._spec.is_environment:
-            # What is seen of an environment is kept: its positions cannot be reached again by rules.
-            game.seen.append(kept_bytes(game.state.observation(), self._spec))
+            # Recorded, since positions of an environment cannot be replayed.
+            game.seen.append(observation_bytes(game.state.observation(), self._spec))
         state = game.state = play_in(game.state, action)
         with game_mistakes(self._spec.info, "when asked about a state"):
             is_over = bool(state.is_terminal)
@@ -169,49 +169,49 @@ class SelfPlay:
         if self._spec.info.has_rewards:
             return self._rewarded(game, is_over)
         if is_over:
-            if game.given_up >= 0:
-                self.resignation.learn(returns[game.given_up] > -1.0)
+            if game.would_resign >= 0:
+                self.resignation.add_check(returns[game.would_resign] > -1.0)
             return game.record(returns)
         if game.plies >= self._play.max_moves:
             return game.record([0.0] * self._spec.info.num_players, cut=True)
-        return self._resigned(game, player, value) if self.resignation.is_wanted else None
+        return self._resign(game, player, value) if self.resignation.is_enabled else None
 
-    def _rewarded(self, game: GameUnderWay, is_over: bool) -> GameRecord | None:
-        """The record of a game of rewards, if it is over. One that is too long would have had more."""
+    def _rewarded(self, game: Episode, is_over: bool) -> GameRecord | None:
+        """Returns the record of a game of rewards if it is over or truncated."""
         if not is_over and game.plies < self._play.max_moves:
             return None
-        if not is_over and hasattr(game.state, "leave"):
+        if not is_over and self._spec.is_environment:
             game.state.close()
         return game.record([sum(game.rewards)], cut=not is_over or bool(getattr(game.state, "truncated", False)))
 
-    def _choose(self, searched: Searched, plies: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The moves to play: drawn in the first moves of a game, then the best."""
+    def _choose(self, searched: SearchOutcome, plies: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Selects the moves: sampled early in a game, then the best."""
         actions = searched.best.copy()
         early = plies < self._play.temperature_moves
         if self._play.temperature > 0.0 and early.any():
             numbers = uniform_array(keys[early], CHOICE)
-            actions[early] = searched.legal.drawn(searched.policy, early, numbers, self._play.temperature)
+            actions[early] = searched.legal.sample(searched.policy, early, numbers, self._play.temperature)
         return actions
 
-    def _resigned(self, game: GameUnderWay, player: int, value: float) -> GameRecord | None:
-        """The record of a game that a player gives up now."""
-        if self._spec.info.num_players != 2 or game.given_up >= 0:
+    def _resign(self, game: Episode, player: int, value: float) -> GameRecord | None:
+        """Returns the record if the player to move resigns."""
+        if self._spec.info.num_players != 2 or game.would_resign >= 0:
             return None
-        game.low[player] = game.low[player] + 1 if self.resignation.gives_up(value) else 0
-        if game.low[player] < IN_A_ROW:
+        game.low[player] = game.low[player] + 1 if self.resignation.is_below_threshold(value) else 0
+        if game.low[player] < CONSECUTIVE_SEARCHES:
             return None
         if Random(game.key, CHECK).uniform() < self._play.resign_check:
-            game.given_up = player
+            game.would_resign = player
             return None
         if not self.resignation.is_allowed:
             return None
         return game.record([-1.0 if one == player else 1.0 for one in (0, 1)], resigned=True)
 
-    def _new_game(self) -> GameUnderWay:
+    def _new_game(self) -> Episode:
         number = self.next_number
         self.next_number += 1
         key = fold(self._key, number)
-        game = GameUnderWay(number, key, self._spec.start(key))
+        game = Episode(number, key, self._spec.start(key))
         if self._play.opening_plies == 0:
             return game
         numbers = Random(game.key, OPENING)
@@ -227,17 +227,17 @@ class SelfPlay:
         return game
 
     def saved(self) -> tuple[list[GameRecord], dict[str, Any]]:
-        """The games under way, and the plain data it takes to go on with them."""
+        """Returns the unfinished games and JSON-compatible state to resume them."""
         return [game.record([]) for game in self.games], {
             "next_number": self.next_number,
             "moves_played": self.moves_played,
             "low": [list(game.low) for game in self.games],
-            "given_up": [game.given_up for game in self.games],
+            "given_up": [game.would_resign for game in self.games],
             "checked": self.resignation.checked,
         }
 
     def restore(self, records: list[GameRecord], data: dict[str, Any]) -> None:
-        """Goes on from what `saved` gave; anything else is refused before a game is played."""
+        """Restores what `saved` returned, after validation."""
         check_games(records, self._spec, finished=False)
         try:
             self.next_number = validation.whole_number(data["next_number"], "next_number", most=1 << 62)
@@ -246,20 +246,20 @@ class SelfPlay:
             lows = [[validation.whole_number(count, "low") for count in low] for low in data["low"]]
             players = [validation.whole_number(player, "given_up", least=-1, most=1) for player in data["given_up"]]
         except (KeyError, TypeError) as error:
-            raise InvalidArgumentError(f"self_play is no state of self-play: {brief(repr(error))}") from None
+            raise InvalidArgumentError(f"self_play is not a state of self-play: {brief(repr(error))}") from None
         if not len(records) == len(lows) == len(players):
-            raise InvalidArgumentError(f"low and given_up must be told of each of the {len(records)} games")
+            raise InvalidArgumentError(f"low and given_up must have one entry for each of the {len(records)} games")
         for record, low in zip(records, lows, strict=True):
             if len(low) != 2 or record.number >= self.next_number:
-                raise InvalidArgumentError(f"game {record.number} does not fit the counters beside it")
+                raise InvalidArgumentError(f"game {record.number} contradicts the counters")
         self.games = []
-        for record, low, given_up in zip(records, lows, players, strict=True):
+        for record, low, would_resign in zip(records, lows, players, strict=True):
             try:
-                game = GameUnderWay.of_record(record, fold(self._key, record.number), self._spec)
+                game = Episode.of_record(record, fold(self._key, record.number), self._spec)
             except (GameContractError, UsageError):
                 if not self._spec.is_environment:
                     raise
                 self.lost += 1
                 continue
-            game.low, game.given_up = low, given_up
+            game.low, game.would_resign = low, would_resign
             self.games.append(game)

@@ -1,4 +1,4 @@
-"""A game that is being played, told completely by its moves and what was recorded with them."""
+"""Unfinished self-play games, and resignation with a measured false-positive rate."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from pondertree.errors import GameContractError
 from pondertree.learn.config.game_spec import GameSpec, play_in
 from pondertree.learn.config.sections import SelfPlayConfig
-from pondertree.learn.data.observations import kept_bytes
+from pondertree.learn.data.observations import observation_bytes
 from pondertree.learn.data.records import GameRecord
 
 
 @dataclass(slots=True)
-class GameUnderWay:
-    """A game that is being played, and what has been recorded of it."""
+class Episode:
+    """An unfinished game and its record so far."""
 
     number: int
     key: int
@@ -33,11 +33,11 @@ class GameUnderWay:
     policy: list[NDArray[np.float32]] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
     seen: list[NDArray[np.uint8]] = field(default_factory=list)
-    """Packed observations, where the moves alone do not tell them."""
+    """Packed observations; environments only."""
     low: list[int] = field(default_factory=lambda: [0, 0])
-    """Searches in a row that each player found the game lost by."""
-    given_up: int = -1
-    """The player who would have resigned, in a game that is played on to check it; -1 nobody."""
+    """Consecutive root values of each player below the resignation threshold."""
+    would_resign: int = -1
+    """The player who would have resigned, in a game played on to check it; -1 for none."""
 
     @property
     def plies(self) -> int:
@@ -45,7 +45,7 @@ class GameUnderWay:
         return len(self.opening) + len(self.moves)
 
     def record(self, returns: list[float], *, cut: bool = False, resigned: bool = False) -> GameRecord:
-        """What is kept of it."""
+        """Returns its record."""
         return GameRecord(
             number=self.number,
             opening=np.array(self.opening, dtype=np.uint16),
@@ -64,15 +64,15 @@ class GameUnderWay:
         )
 
     @classmethod
-    def of_record(cls, record: GameRecord, key: int, spec: GameSpec) -> GameUnderWay:
-        """The game under way that a record was made of; an episode is played again from its seed, `key`."""
+    def of_record(cls, record: GameRecord, key: int, spec: GameSpec) -> Episode:
+        """Rebuilds the game of a record; an environment replays its episode from the seed `key`."""
         state = spec.start(key)
         for move in record.opening.tolist():
             state = play_in(state, move)
         seen = list(record.seen.reshape(len(record.moves), -1)) if len(record.seen) else []
         for place, move in enumerate(record.moves.tolist()):
-            if seen and not np.array_equal(kept_bytes(state.observation(), spec), seen[place]):
-                raise GameContractError(f"episode {record.number} does not repeat itself from its seed and its actions")
+            if seen and not np.array_equal(observation_bytes(state.observation(), spec), seen[place]):
+                raise GameContractError(f"episode {record.number} is not reproducible from its seed and actions")
             state = play_in(state, move)
         ends = np.cumsum(record.counts, dtype=np.int64)[:-1]
         return cls(
@@ -91,45 +91,45 @@ class GameUnderWay:
         )
 
 
-#: Checked resignations that are remembered, and how many there must be before they can pause resigning.
-REMEMBERED = 200
-ENOUGH = 10
-#: Searches in a row, of one player, that must find the game lost.
-IN_A_ROW = 2
+#: Window of checked resignations, and how many are needed before they can disable resignation.
+CHECKED_WINDOW = 200
+MIN_CHECKED = 10
+#: Consecutive root values of a player below the threshold that make it resign.
+CONSECUTIVE_SEARCHES = 2
 
 
 class Resignation:
-    """Whether players may resign, by how often checked games showed that it would have been wrong."""
+    """The resignation rule: a threshold, disabled while too many checked resignations were false positives."""
 
     def __init__(self, config: SelfPlayConfig, checked: Iterable[bool] = ()) -> None:
-        self._below = config.resign_below
-        self._wrong = config.resign_wrong
-        self._checked: deque[bool] = deque(checked, maxlen=REMEMBERED)
+        self._threshold = config.resign_below
+        self._max_false_positive_rate = config.resign_wrong
+        self._checked: deque[bool] = deque(checked, maxlen=CHECKED_WINDOW)
 
     @property
-    def is_wanted(self) -> bool:
-        """Whether games are given up at all."""
-        return self._below > -1.0
+    def is_enabled(self) -> bool:
+        """Whether a threshold is set."""
+        return self._threshold > -1.0
 
-    def gives_up(self, value: float) -> bool:
-        """Whether a player who finds the game worth `value` would give it up."""
-        return value < self._below
+    def is_below_threshold(self, value: float) -> bool:
+        """Whether a root value is below the threshold."""
+        return value < self._threshold
 
     @property
     def is_allowed(self) -> bool:
-        """Whether games may end by it now."""
-        return len(self._checked) < ENOUGH or self.wrong_share <= self._wrong
+        """Whether games may end by resignation now."""
+        return len(self._checked) < MIN_CHECKED or self.false_positive_rate <= self._max_false_positive_rate
 
     @property
-    def wrong_share(self) -> float:
-        """Share of the checked resignations that were wrong: the player did not lose."""
+    def false_positive_rate(self) -> float:
+        """Fraction of the checked resignations whose player did not lose."""
         return sum(self._checked) / max(len(self._checked), 1)
 
     @property
     def checked(self) -> list[bool]:
-        """The checked resignations, oldest first: whether each was wrong."""
+        """The checked resignations, oldest first: whether each was a false positive."""
         return list(self._checked)
 
-    def learn(self, wrong: bool) -> None:
-        """A game was played on to its end."""
-        self._checked.append(wrong)
+    def add_check(self, false_positive: bool) -> None:
+        """Adds the outcome of a game that was played on after a resignation."""
+        self._checked.append(false_positive)

@@ -1,4 +1,4 @@
-"""How a training searches: to learn, with noise, and to play, without; and what it learns of a search."""
+"""The searches of each algorithm: self-play with exploration, evaluation without, and their policy targets."""
 
 from __future__ import annotations
 
@@ -15,35 +15,36 @@ from pondertree.presets import AlphaZero, Gumbel, MuZero
 from pondertree.search.base import Search
 from pondertree.search.forest import Forest
 
-#: (configuration, forest, legal actions of its trees, the searches' own policies over them): what is learned.
+#: (configuration, forest, legal actions, root policies over them) -> policy targets.
 Policies = Callable[[Config, Forest, LegalActions, NDArray[np.float64]], NDArray[np.float32]]
 
-#: How much values count beside the policy where strength is all, as much as Danihelka et al. 2022 let them in Go and
-#: chess: a policy that is sure of itself would otherwise not be overruled by what a search has found.
-PLAYED_SCALE = 1.0
+#: Value scale of evaluation searches, as in Go and chess in Danihelka et al. 2022: with less, a confident policy is not
+#: overruled by the search.
+EVALUATION_VALUE_SCALE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Searches:
-    """The searches of a training."""
+    """The searches of an algorithm."""
 
-    to_learn: Callable[[Config, Any], Search]
-    """(configuration, evaluator or model): the search of self-play."""
-    to_play: Callable[[Config, Any, int, bool], Search]
-    """(configuration, evaluator or model, simulations, whether proven results are kept): the search of evaluations."""
+    self_play_search: Callable[[Config, Any], Search]
+    """(configuration, evaluator or model) -> self-play search."""
+    evaluation_search: Callable[[Config, Any, int, bool], Search]
+    """(configuration, evaluator or model, simulations, solve) -> evaluation search."""
     policies: Policies
     add_noise: bool | None
-    """What a full search of self-play is told; Gumbel search draws its numbers by itself."""
+    """`add_noise` of a full self-play search; Gumbel search samples by itself."""
 
 
 def searches_of(config: Config) -> Searches:
-    """The searches of the algorithm of a configuration."""
+    """Returns the searches of the configured algorithm."""
     if config.algorithm == "muzero":
-        return Searches(_model_to_learn, _model_to_play, _improved, None if config.muzero.root == "gumbel" else True)
+        add_noise = None if config.muzero.root == "gumbel" else True
+        return Searches(_model_self_play_search, _model_evaluation_search, _improved, add_noise)
     return SEARCHES[config.algorithm]
 
 
-def _gumbel_to_learn(config: Config, evaluator: Any) -> Search:
+def _gumbel_self_play_search(config: Config, evaluator: Any) -> Search:
     play = config.self_play
     return Gumbel(
         evaluator,
@@ -57,14 +58,20 @@ def _gumbel_to_learn(config: Config, evaluator: Any) -> Search:
     )
 
 
-def _gumbel_to_play(config: Config, evaluator: Any, simulations: int, solve: bool) -> Search:
-    considered = config.self_play.considered_actions
+def _gumbel_evaluation_search(config: Config, evaluator: Any, simulations: int, solve: bool) -> Search:
+    play = config.self_play
     return Gumbel(
-        evaluator, simulations, considered, gumbel_scale=0.0, value_scale=PLAYED_SCALE, seed=config.seed, solve=solve
+        evaluator,
+        simulations,
+        play.considered_actions,
+        gumbel_scale=0.0,
+        value_scale=EVALUATION_VALUE_SCALE,
+        seed=config.seed,
+        solve=solve,
     )
 
 
-def _alphazero_to_learn(config: Config, evaluator: Any) -> Search:
+def _alphazero_self_play_search(config: Config, evaluator: Any) -> Search:
     play = config.self_play
     return AlphaZero(
         evaluator,
@@ -79,11 +86,11 @@ def _alphazero_to_learn(config: Config, evaluator: Any) -> Search:
     )
 
 
-def _alphazero_to_play(config: Config, evaluator: Any, simulations: int, solve: bool) -> Search:
+def _alphazero_evaluation_search(config: Config, evaluator: Any, simulations: int, solve: bool) -> Search:
     return AlphaZero(evaluator, simulations, config.self_play.c_puct, seed=config.seed, solve=solve)
 
 
-def _model_to_learn(config: Config, model: Any) -> Search:
+def _model_self_play_search(config: Config, model: Any) -> Search:
     play, muzero = config.self_play, config.muzero
     if muzero.root == "gumbel":
         return Gumbel(
@@ -107,7 +114,7 @@ def _model_to_learn(config: Config, model: Any) -> Search:
     )
 
 
-def _model_to_play(config: Config, model: Any, simulations: int, solve: bool) -> Search:
+def _model_evaluation_search(config: Config, model: Any, simulations: int, solve: bool) -> Search:
     play, discount = config.self_play, config.muzero.discount
     if config.muzero.root == "puct":
         return MuZero(model, simulations, discount=discount, seed=config.seed)
@@ -116,8 +123,8 @@ def _model_to_play(config: Config, model: Any, simulations: int, solve: bool) ->
         simulations,
         play.considered_actions,
         gumbel_scale=0.0,
-        # Rewards of any size have no scale that would be right for all.
-        value_scale=play.value_scale if config.muzero.support else PLAYED_SCALE,
+        # Rewards of arbitrary size have no universal scale.
+        value_scale=play.value_scale if config.muzero.support else EVALUATION_VALUE_SCALE,
         discount=discount,
         model=model,
         seed=config.seed,
@@ -125,18 +132,18 @@ def _model_to_play(config: Config, model: Any, simulations: int, solve: bool) ->
 
 
 def _improved(config: Config, forest: Forest, legal: LegalActions, policy: NDArray[np.float64]) -> NDArray[np.float32]:
-    return legal.shares(policy)
+    return legal.normalised(policy)
 
 
 def _pruned(config: Config, forest: Forest, legal: LegalActions, policy: NDArray[np.float64]) -> NDArray[np.float32]:
     c_puct, forced = config.self_play.c_puct, config.self_play.forced_playouts
     if forced <= 0.0:
-        return legal.shares(policy)
-    results = zip(forest.results(), legal.parts(legal.actions), strict=True)
+        return legal.normalised(policy)
+    results = zip(forest.results(), legal.split(legal.actions), strict=True)
     return np.concatenate([pruned_policy(result, actions, c_puct, forced) for result, actions in results])
 
 
 SEARCHES = {
-    "gumbel": Searches(_gumbel_to_learn, _gumbel_to_play, _improved, None),
-    "alphazero": Searches(_alphazero_to_learn, _alphazero_to_play, _pruned, True),
+    "gumbel": Searches(_gumbel_self_play_search, _gumbel_evaluation_search, _improved, None),
+    "alphazero": Searches(_alphazero_self_play_search, _alphazero_evaluation_search, _pruned, True),
 }

@@ -1,4 +1,4 @@
-"""Variants: the parts of a training that depend on what learns. The loop around them is the same for all."""
+"""The parts of a run that depend on its algorithm: trainer, replay buffer, and the player's form for searches."""
 
 from __future__ import annotations
 
@@ -11,37 +11,35 @@ import torch
 from pondertree.evaluators.torch_module import Torch
 from pondertree.learn.config.game_spec import GameSpec
 from pondertree.learn.config.schema import Config
-from pondertree.learn.data.replay import Replay
-from pondertree.learn.data.trajectories import Trajectories
-from pondertree.learn.trainer.base import Optimised
-from pondertree.learn.trainer.model import ModelLearner, errors_by_depth
-from pondertree.learn.trainer.policy_value import Learner
+from pondertree.learn.data.replay import ReplayBuffer
+from pondertree.learn.data.trajectories import TrajectoryBuffer
+from pondertree.learn.trainer.base import Trainer
+from pondertree.learn.trainer.latent_model import LatentModelTrainer, prediction_errors_by_depth
+from pondertree.learn.trainer.policy_value import PolicyValueTrainer
 from pondertree.models.torch_model import TorchModel
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
-    """The parts of a training; its searches are in `searches.py`, by the same name."""
+class Algorithm:
+    """The parts of an algorithm; its searches are `self_play.searches.searches_of`."""
 
-    learner: Callable[[GameSpec, Config, torch.device], Optimised]
-    """A network that learns."""
+    trainer: Callable[[GameSpec, Config, torch.device], Trainer]
     replay: Callable[[GameSpec, Config], Any]
-    """What it learns from."""
-    asked: Callable[[Any], Any]
-    """What searches ask: an evaluator, or a model, around a network that plays."""
-    quality: Callable[[Any, Any], dict[str, list[float | None]]] | None = None
-    """(player, replay): errors by the number of steps that a model imagined."""
+    evaluator: Callable[[Any], Any]
+    """Wraps a player network as what its searches take: an evaluator or a model."""
+    prediction_errors: Callable[[Any, Any], dict[str, list[float | None]]] | None = None
+    """(player, replay buffer) -> errors of a learned model by unroll depth."""
 
 
-def variant_of(config: Config) -> Variant:
-    """The parts of the algorithm of a configuration."""
-    return VARIANTS[config.algorithm]
+def algorithm_of(config: Config) -> Algorithm:
+    """Returns the parts of the configured algorithm."""
+    return ALGORITHMS_BY_NAME[config.algorithm]
 
 
-_POLICY_VALUE = Variant(Learner, lambda spec, config: Replay(spec, config.replay), Torch)
+_POLICY_VALUE = Algorithm(PolicyValueTrainer, lambda spec, config: ReplayBuffer(spec, config.replay), Torch)
 
-VARIANTS = {
+ALGORITHMS_BY_NAME = {
     "gumbel": _POLICY_VALUE,
     "alphazero": _POLICY_VALUE,
-    "muzero": Variant(ModelLearner, Trajectories, TorchModel, errors_by_depth),
+    "muzero": Algorithm(LatentModelTrainer, TrajectoryBuffer, TorchModel, prediction_errors_by_depth),
 }

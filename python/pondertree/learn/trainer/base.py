@@ -1,7 +1,7 @@
-"""A network that learns: its optimiser, the schedule of the learning rate, averaged weights, how all is saved.
+"""The trainer of a network: optimiser, learning-rate schedule, gradient clipping, weight averaging (EMA), state dicts.
 
-What is learned, and from what, its variants say (`learner.py`). A step depends on the weights, on the batch and on its
-number alone, so nothing but tensors and counters has to be kept to go on exactly.
+Losses are defined by the subclasses. A step depends on the weights, the batch and its number alone, so that tensors and
+counters suffice to resume exactly.
 """
 
 from __future__ import annotations
@@ -23,42 +23,42 @@ from pondertree.validation import brief
 
 #: Momentum of SGD.
 MOMENTUM = 0.9
-#: The tensors that each optimiser keeps of a weight.
+#: The optimisers' state tensors per weight.
 STATES = {"adamw": {"step", "exp_avg", "exp_avg_sq"}, "sgd": {"momentum_buffer"}}
 
 
-class Optimised(ABC):
-    """A network that learns, and the average of its weights, which plays."""
+class Trainer(ABC):
+    """A network in training, and the moving average of its weights, which plays."""
 
     def __init__(self, network: Any, config: Config, device: torch.device) -> None:
         self._config: LearnerConfig = config.learner
         self._seed = config.seed
         self.device = device
         self.step = 0
-        """Steps so far."""
+        """Optimiser steps so far."""
         self.network = network
         self.network.to(device, memory_format=torch.channels_last)
         self.average = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
         self.optimiser = self._make_optimiser()
-        self._pull = torch.zeros((), device=device)
-        """How far the average goes towards the weights in this step."""
-        # Of the optimisers only this one keeps everything on the device.
-        self.steps = Steps(device, self.work, captured=config.learner.optimiser == "adamw")
+        self._average_weight = torch.zeros((), device=device)
+        """Weight of the current weights in the moving average at this step."""
+        # Of the optimisers only AdamW keeps its whole state on the device, as a captured step requires.
+        self.steps = Steps(device, self.loss_and_update, captured=config.learner.optimiser == "adamw")
 
     @abstractmethod
     def learn_from(self, replay: Any, progress: float) -> dict[str, torch.Tensor]:
-        """One step on a batch that is drawn from `replay`; the losses, still on the device, for `check` to look at."""
+        """Runs one step on a batch sampled from `replay`; returns the losses on the device, for `check`."""
 
     @abstractmethod
-    def work(self, inputs: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
-        """What a step computes from its inputs, with `improve` at the end; nothing in it may wait for the device."""
+    def loss_and_update(self, inputs: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Computes the losses of a step and calls `optimise`; captured as a CUDA graph, so it must not synchronise."""
 
     def numbers(self) -> np.random.Generator:
-        """The random numbers of this step."""
+        """Returns the random generator of this step."""
         return np.random.Generator(np.random.Philox(key=[self._seed, self.step]))
 
-    def take_step(self, inputs: Sequence[NDArray[Any]], progress: float) -> dict[str, torch.Tensor]:
-        """Does `work` with these inputs."""
+    def run_step(self, inputs: Sequence[NDArray[Any]], progress: float) -> dict[str, torch.Tensor]:
+        """Runs `loss_and_update` on these inputs with this step's learning rate and averaging weight."""
         rate = self.rate(progress)
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], torch.Tensor):
@@ -66,12 +66,12 @@ class Optimised(ABC):
             else:
                 group["lr"] = rate
         self.step += 1
-        # At the start the average follows closely, or it would long be that of the first weights.
-        self._pull.fill_(1.0 - min(self._config.averaged, (self.step + 1) / (self.step + 10)))
+        # Early on the average follows closely, or it would long be dominated by the initial weights.
+        self._average_weight.fill_(1.0 - min(self._config.averaged, (self.step + 1) / (self.step + 10)))
         return self.steps(inputs)
 
-    def improve(self, loss: torch.Tensor) -> torch.Tensor:
-        """Goes down a loss; the length of its gradient."""
+    def optimise(self, loss: torch.Tensor) -> torch.Tensor:
+        """Performs one optimiser step with gradient clipping; returns the gradient norm before clipping."""
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         norm: torch.Tensor = nn.utils.clip_grad_norm_(self.network.parameters(), self._config.clip)
@@ -80,7 +80,7 @@ class Optimised(ABC):
         return norm.detach()
 
     def _make_optimiser(self) -> torch.optim.Optimizer:
-        # Norms and biases are vectors; to pull them towards 0 only hurts.
+        # No weight decay on norms and biases, which are vectors.
         named = list(self.network.named_parameters())
         groups = [
             {"params": [tensor for _, tensor in named if tensor.ndim > 1], "weight_decay": self._config.weight_decay},
@@ -90,12 +90,12 @@ class Optimised(ABC):
         if self._config.optimiser == "sgd":
             return torch.optim.SGD(groups, lr=rate, momentum=MOMENTUM, nesterov=True)
         if self.device.type == "cuda":
-            # Its numbers live on the device, so that a recorded step finds them there.
+            # The learning rate is a device tensor, so that a captured step reads it there.
             return torch.optim.AdamW(groups, lr=torch.tensor(rate, device=self.device), capturable=True)
         return torch.optim.AdamW(groups, lr=rate)
 
     def rate(self, progress: float) -> float:
-        """The learning rate at this step, when `progress`, from 0 to 1, of the training is done."""
+        """Returns the learning rate of this step: linear warm-up, constant, linear decay; `progress` is in [0, 1]."""
         config = self._config
         warm = min((self.step + 1) / config.warm_up, 1.0) if config.warm_up else 1.0
         left = 1.0
@@ -108,18 +108,18 @@ class Optimised(ABC):
         with torch.no_grad():
             for name, tensor in self.network.state_dict().items():
                 if tensor.is_floating_point():
-                    self.average[name].lerp_(tensor, self._pull)
+                    self.average[name].lerp_(tensor, self._average_weight)
                 else:
                     self.average[name].copy_(tensor)
 
     def check(self, losses: Mapping[str, torch.Tensor]) -> dict[str, float]:
-        """The losses as numbers; a training whose numbers are not finite is stopped."""
+        """Returns the losses as floats; raises `TrainingError` if one is not finite."""
         numbers = {name: float(tensor) for name, tensor in losses.items()}
         wrong = [name for name, number in numbers.items() if not np.isfinite(number)]
         if wrong:
             raise TrainingError(
-                f"{wrong[0]} is {numbers[wrong[0]]} at step {self.step}: the last checkpoint is whole; "
-                f"go on from it with a lower learner.learning_rate, now {self._config.learning_rate}"
+                f"{wrong[0]} is {numbers[wrong[0]]} at step {self.step}: the last checkpoint is intact; "
+                f"resume from it with a lower learner.learning_rate, now {self._config.learning_rate}"
             )
         return numbers
 
@@ -128,24 +128,24 @@ class Optimised(ABC):
         return torch.channels_last if tensor.ndim == 4 else torch.contiguous_format
 
     def saved(self) -> dict[str, torch.Tensor]:
-        """Everything that is needed to go on, as tensors by name."""
+        """Returns all state needed to resume, as CPU tensors by name."""
         tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
         tensors |= {f"average.{name}": tensor for name, tensor in self.average.items()}
         for number, values in self.optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{number}.{name}": torch.as_tensor(value) for name, value in values.items()}
-        # Copies: learning goes on in the tensors themselves.
+        # Copies: training continues in the tensors themselves.
         contiguous = torch.contiguous_format
         return {name: tensor.detach().cpu().clone(memory_format=contiguous) for name, tensor in tensors.items()}
 
     def restore(self, tensors: Mapping[str, torch.Tensor], step: int) -> None:
-        """Goes on from what `saved` gave, after `step` steps."""
+        """Restores what `saved` returned after `step` steps; raises `StorageError` if it does not fit."""
         parts: dict[str, dict[str, torch.Tensor]] = {"network": {}, "average": {}, "optimiser": {}}
         for name, tensor in tensors.items():
             part, _, rest = name.partition(".")
             if part not in parts:
-                raise StorageError(f"tensor {name!r} belongs to nothing that this version knows")
+                raise StorageError(f"tensor {name!r} is unknown to this version")
             parts[part][rest] = tensor
-        # All is checked before anything is copied: what fails then is the device's fault, not the file's.
+        # Everything is validated before copying: later failures are the device's, not the file's.
         weights = [tensor for group in self.optimiser.param_groups for tensor in group["params"]]
         for part, own in (("network", self.network.state_dict()), ("average", self.average)):
             for name in {**own, **parts[part]}:
@@ -161,16 +161,16 @@ class Optimised(ABC):
             state.setdefault(place, {})[key] = tensor
         for place, found in list(state.items()):
             if found.keys() not in STATES.values():
-                raise StorageError(f"optimiser.{place}: {brief(', '.join(found))} is the state of no optimiser")
+                raise StorageError(f"optimiser.{place}: {brief(', '.join(found))} is not an optimiser's state")
             if found.keys() != STATES[self._config.optimiser]:
-                del state[place]  # learner.optimiser was changed: the new one begins anew
+                del state[place]  # learner.optimiser was changed: the new one starts without state
         self.network.load_state_dict(parts["network"], strict=True)
         for name, tensor in self.average.items():
             tensor.copy_(parts["average"][name])
         for place, tensors_of_weight in state.items():
             for key, tensor in tensors_of_weight.items():
                 like = weights[place]
-                # In the order of the weights in memory, too: another order may round otherwise.
+                # In the memory format of the weights: another order may round differently.
                 if tensor.shape == like.shape:
                     tensors_of_weight[key] = torch.empty_like(like).copy_(tensor)
         self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": state})

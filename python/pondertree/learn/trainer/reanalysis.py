@@ -1,6 +1,7 @@
-"""Old positions searched anew with the present weights, for fresh policies and values (Schrittwieser et al. 2021).
+"""Reanalyse: fresh policy and value targets by searching old positions with the current weights.
 
-It happens when a batch is drawn, and nothing is kept of it: a training that is taken up again needs the weights alone.
+See Schrittwieser et al. 2021. Targets are computed when a batch is sampled and never stored, so that a resumed run
+needs the weights alone.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from numpy.typing import NDArray
 from pondertree.gpu.buffer import unpacked
 from pondertree.learn.config.game_spec import GameSpec
 from pondertree.learn.config.schema import Config
-from pondertree.learn.data.trajectories import Trajectories, Unrolled
+from pondertree.learn.data.trajectories import TrajectoryBuffer, UnrolledBatch
 from pondertree.models.torch_model import TorchModel
 from pondertree.networks.policy_value import player_of, update_player
 from pondertree.presets import Gumbel
 from pondertree.random import fold
 
-#: Its searches draw random numbers of their own.
+#: Offset of the random seed of its searches.
 SEED = 4_000_000
 
 
 class Reanalysis:
-    """Fresh targets for a batch, or a share of it."""
+    """Refreshes the targets of a batch, or of a fraction of it."""
 
     def __init__(self, spec: GameSpec, config: Config, network: Any) -> None:
         self._share = config.muzero.reanalyse
@@ -38,7 +39,7 @@ class Reanalysis:
         self._player: Any = None
         self._model: Any = None
         self._search: Any = None
-        self._settings: dict[str, Any] = {
+        self._search_options: dict[str, Any] = {
             "num_simulations": config.muzero.reanalyse_simulations,
             "max_num_considered_actions": config.self_play.considered_actions,
             "discount": config.muzero.discount,
@@ -47,16 +48,18 @@ class Reanalysis:
             "threads": config.self_play.threads,
         }
 
-    def renew(self, batch: Unrolled, replay: Trajectories, weights: dict[str, torch.Tensor], step: int) -> None:
-        """Makes targets of these weights: values of later positions in all rows, or all targets of the first rows.
+    def refresh_targets(
+        self, batch: UnrolledBatch, replay: TrajectoryBuffer, weights: dict[str, torch.Tensor], step: int
+    ) -> None:
+        """Recomputes targets with these weights: bootstrap values of all rows, or all targets of the first rows.
 
-        Rows were drawn by chance, so the first are as good as any.
+        Rows are sampled independently, so the first ones are a random subset.
         """
         self._take(weights)
         every = batch.actions[:, :, 0] < self._num_actions
         if self._fresh_values:
             rows = (batch.places[:, None] + np.arange(every.shape[1]))[every]
-            batch.values[every] = replay.mixed(self._returns(replay, rows), replay.found(rows))
+            batch.values[every] = replay.mixed(self._returns(replay, rows), replay.root_values(rows))
         count = min(round(self._share * len(batch.places)), len(batch.places))
         if count == 0:
             return
@@ -68,7 +71,7 @@ class Reanalysis:
         forest = self._search.forest(
             observation=list(self._seen(replay, rows)), legal_actions=legal, to_play=[0] * len(rows), seeds=seeds
         )
-        forest.simulate(self._settings["num_simulations"])
+        forest.simulate(self._search_options["num_simulations"])
         fresh = np.zeros((len(rows), batch.actions.shape[2]), dtype=np.float32)
         for row, (policy, one) in enumerate(zip(forest.policies(), legal, strict=True)):
             fresh[row, : len(one)] = policy[one] / policy[one].sum()
@@ -77,29 +80,29 @@ class Reanalysis:
         batch.searched[:count][inside] = 1.0
         batch.values[:count][inside] = replay.mixed(self._returns(replay, rows), found)
 
-    def _returns(self, replay: Trajectories, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """What came of these positions, the rest being what the present weights think of later ones."""
-        told = replay.returns(rows)
+    def _returns(self, replay: TrajectoryBuffer, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Returns the returns of positions, bootstrapped from the values of the current weights."""
+        returns = replay.returns(rows)
         later = np.zeros(len(rows), dtype=np.float32)
-        some = told.ahead >= 0
+        some = returns.bootstrap_offset >= 0
         if some.any():
-            # Many lean on the same few positions.
-            places, where = np.unique((rows + told.ahead)[some], return_inverse=True)
+            # Many positions bootstrap from the same few.
+            places, where = np.unique((rows + returns.bootstrap_offset)[some], return_inverse=True)
             later[some] = self._values(self._seen(replay, places))[where]
-        return told.values_with(later, self._discount)
+        return returns.values_with(later, self._discount)
 
     def _take(self, weights: dict[str, torch.Tensor]) -> None:
         if self._player is None:
             self._player = player_of(self._network)
             self._model = TorchModel(self._player)
-            self._search = Gumbel(model=self._model, **self._settings)
+            self._search = Gumbel(model=self._model, **self._search_options)
         update_player(self._player, weights)
         if self._model.device.type == "cuda":
-            # Searches run on streams of their own, which do not wait for this one.
+            # Searches run on other streams, which do not wait for this one.
             torch.cuda.current_stream(self._model.device).synchronize()
 
-    def _seen(self, replay: Trajectories, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        seen = replay.seen_at(rows)
+    def _seen(self, replay: TrajectoryBuffer, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        seen = replay.observations_at(rows)
         planes, numbers = torch.from_numpy(seen.planes.view(np.int64)), torch.from_numpy(seen.numbers)
         found: NDArray[np.float32] = unpacked(planes, numbers, self._shape).numpy()
         return found

@@ -1,4 +1,4 @@
-"""What a model learns: the losses by hand, that they fall, and that nothing but numbers is needed to go on."""
+"""Training of a learned model: losses by hand, decreasing losses, exact resuming, reanalyse."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from tests.support.learning import small
 
 torch = pytest.importorskip("torch")
 
-from pondertree.learn.data.trajectories import Unrolled  # noqa: E402
-from pondertree.learn.trainer.model import (  # noqa: E402 (after the packages it needs)
-    ModelLearner,
-    errors_by_depth,
+from pondertree.learn.data.trajectories import UnrolledBatch  # noqa: E402
+from pondertree.learn.trainer.latent_model import (  # noqa: E402 (after the packages it needs)
+    LatentModelTrainer,
     inputs_of,
     policy_losses,
+    prediction_errors_by_depth,
 )
 from pondertree.networks.policy_value import player_of  # noqa: E402
 
 CPU = torch.device("cpu")
 
 
-def learner_of(spec: Any, **values: Any) -> ModelLearner:
-    return ModelLearner(spec, small(Path("unused"), algorithm="muzero", **values), CPU)
+def learner_of(spec: Any, **values: Any) -> LatentModelTrainer:
+    return LatentModelTrainer(spec, small(Path("unused"), algorithm="muzero", **values), CPU)
 
 
-def losses_of(learner: ModelLearner, batch: Unrolled, turns: Any) -> tuple[dict[str, Any], Any]:
-    return learner.losses([torch.from_numpy(array) for array in inputs_of(batch, turns)])
+def losses_of(learner: LatentModelTrainer, batch: UnrolledBatch, symmetry_ids: Any) -> tuple[dict[str, Any], Any]:
+    return learner.losses([torch.from_numpy(array) for array in inputs_of(batch, symmetry_ids)])
 
 
-def test_the_losses_of_a_flat_model_by_hand() -> None:
-    """All policies even, all values and rewards a third each: the losses are known."""
+def test_losses_of_untrained_model_match_hand_computation() -> None:
+    """Uniform policies, values and rewards have known losses."""
     spec, replay, _ = played(10)
     learner = learner_of(spec, learner={"symmetries": False})
     batch = replay.take(np.arange(16), np.random.default_rng(0))
@@ -47,7 +47,7 @@ def test_the_losses_of_a_flat_model_by_hand() -> None:
     np.testing.assert_allclose(errors.numpy(), np.abs(batch.values[:, 0]), atol=1e-6)
 
 
-def test_weights_count_rows() -> None:
+def test_importance_weights_scale_rows_of_loss() -> None:
     spec, replay, _ = played(10)
     learner = learner_of(spec)
     batch = replay.take(np.arange(16), np.random.default_rng(0))
@@ -57,8 +57,8 @@ def test_weights_count_rows() -> None:
     assert losses_of(learner, batch, none)[0]["value_loss"].item() == pytest.approx(0.5 * whole)
 
 
-def test_what_is_behind_a_broken_off_game_teaches_nothing() -> None:
-    """Other targets where nothing is known change no loss."""
+def test_targets_beyond_truncation_do_not_affect_loss() -> None:
+    """Changing masked targets changes no loss."""
     spec, replay, _ = played(6, self_play={"max_moves": 4, "opening_plies": 0})
     learner = learner_of(spec)
     batch = replay.take(np.arange(12), np.random.default_rng(0))
@@ -73,7 +73,7 @@ def test_what_is_behind_a_broken_off_game_teaches_nothing() -> None:
     assert {name: one.item() for name, one in before.items()} == {name: one.item() for name, one in after.items()}
 
 
-def test_the_policy_of_a_short_search_teaches_nothing() -> None:
+def test_policy_of_fast_search_does_not_affect_loss() -> None:
     spec, replay, _ = played(6, self_play={"full_share": 0.5})
     learner = learner_of(spec)
     batch = replay.take(np.arange(12), np.random.default_rng(0))
@@ -84,28 +84,28 @@ def test_the_policy_of_a_short_search_teaches_nothing() -> None:
     assert losses_of(learner, batch, np.zeros(12, np.int64))[0]["policy_loss"].item() == before
 
 
-def test_illegal_actions_lose_their_share() -> None:
-    """Inside the tree only the model rules them out, so the policy is over all actions."""
+def test_policy_loss_penalises_illegal_actions() -> None:
+    """The loss is over all actions, since inside the tree only the policy rules illegal ones out."""
     logits = torch.zeros(1, 3)
     losses = policy_losses(logits, torch.tensor([[1, 3]]), torch.tensor([[1.0, 0.0]]))
     assert losses.item() == pytest.approx(math.log(3))
 
 
-def test_all_steps_are_turned_alike() -> None:
-    """A model whose batch is turned learns what it would of the turned games themselves."""
+def test_symmetry_applies_to_all_unroll_steps() -> None:
+    """A transformed batch has the losses of the transformed games."""
     spec, replay, games = played(10)
     config = small(Path("unused"), algorithm="muzero", learner={"symmetries": True}, muzero={"consistency": 1.0})
-    learner = ModelLearner(spec, config, CPU)
+    learner = LatentModelTrainer(spec, config, CPU)
     numbers = np.random.default_rng(3)
     batch = replay.take(np.arange(8), np.random.default_rng(0), later=True)
     which = numbers.integers(len(spec.symmetries), size=8)
     with torch.no_grad():
         for tensor in learner.network.parameters():
             tensor.add_(0.1 * torch.randn(tensor.shape, generator=torch.Generator().manual_seed(1)))
-    turned = losses_of(learner, batch, which)[0]
-    # By hand: moves and actions by the permutation, observations by the rules.
+    apply = losses_of(learner, batch, which)[0]
+    # The reference: moves and actions by permutation, observations by the rules.
     from pondertree.games import TicTacToe
-    from pondertree.learn.data.observations import Seen
+    from pondertree.learn.data.observations import PackedObservations
 
     states = []
     for game in games:
@@ -121,26 +121,26 @@ def test_all_steps_are_turned_alike() -> None:
         return board[:, spec.symmetries[which[row]].cells].reshape(-1)
 
     none = np.zeros((8, 0), np.uint64)
-    batch.seen = Seen(none, np.stack([looked_at(row, row) for row in range(8)]))
+    batch.seen = PackedObservations(none, np.stack([looked_at(row, row) for row in range(8)]))
     steps = batch.moves.shape[1]
     assert batch.inside is not None
     rows = [
         (row, row + depth if batch.inside[row, depth - 1] else row) for row in range(8) for depth in range(1, steps + 1)
     ]
-    batch.later = Seen(np.zeros((8 * steps, 0), np.uint64), np.stack([looked_at(*one) for one in rows]))
+    batch.later = PackedObservations(np.zeros((8 * steps, 0), np.uint64), np.stack([looked_at(*one) for one in rows]))
     for row in range(8):
         moved = np.append(spec.symmetries[which[row]].actions, 9)
         batch.moves[row] = moved[batch.moves[row]]
         batch.actions[row] = moved[batch.actions[row]]
-    plain = ModelLearner(spec, config.with_values(learner={"symmetries": False}), CPU)
+    plain = LatentModelTrainer(spec, config.with_values(learner={"symmetries": False}), CPU)
     plain.network.load_state_dict(learner.network.state_dict())
     by_hand = losses_of(plain, batch, which)[0]
-    for name, one in turned.items():
+    for name, one in apply.items():
         assert one.item() == pytest.approx(by_hand[name].item(), rel=1e-4), name
 
 
 @pytest.mark.parametrize("muzero", [{}, {"consistency": 1.0}, {"priority": 0.8}, {"reanalyse": 0.5}])
-def test_losses_fall_and_going_on_is_exact(muzero: dict[str, float]) -> None:
+def test_training_lowers_losses_and_resumes_exactly(muzero: dict[str, float]) -> None:
     spec, replay, _ = played(20, muzero=muzero)
     learner = learner_of(spec, muzero=muzero, learner={"learning_rate": 0.01})
     first: dict[str, Any] = {}
@@ -162,26 +162,26 @@ def test_losses_fall_and_going_on_is_exact(muzero: dict[str, float]) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_recorded_steps_are_those_done_one_by_one() -> None:
+def test_captured_steps_match_eager_steps() -> None:
     from pondertree.gpu.captured_step import Steps
 
     spec, replay, _ = played(20)
     config = small(Path("unused"), algorithm="muzero", learner={"reduced_precision": False, "learning_rate": 1e-3})
-    recorded, plain = (ModelLearner(spec, config, torch.device("cuda")) for _ in range(2))
-    plain.steps = Steps(torch.device("cuda"), plain.work, captured=False)
+    recorded, plain = (LatentModelTrainer(spec, config, torch.device("cuda")) for _ in range(2))
+    plain.steps = Steps(torch.device("cuda"), plain.loss_and_update, captured=False)
     for _ in range(8):
         losses = recorded.check(recorded.learn_from(replay, 0.0)), plain.check(plain.learn_from(replay, 0.0))
         assert losses[0] == pytest.approx(losses[1], rel=1e-2)
 
 
-def test_reanalysis_gives_the_policy_of_a_search_with_the_present_weights() -> None:
+def test_reanalyse_policy_matches_search_with_current_weights() -> None:
     spec, replay, _ = played(10, muzero={"reanalyse": 1.0})
     learner = learner_of(spec, muzero={"reanalyse": 1.0, "reanalyse_simulations": 32})
     numbers = np.random.default_rng(0)
     batch = replay.take(np.arange(16), numbers)
     old = batch.policy.copy(), batch.values.copy()
     assert learner._reanalysis is not None
-    learner._reanalysis.renew(batch, replay, learner.average, 5)
+    learner._reanalysis.refresh_targets(batch, replay, learner.average, 5)
     inside = batch.actions[:, :, 0] < 9
     sums = batch.policy.sum(axis=2)
     np.testing.assert_allclose(sums[inside], 1.0, atol=1e-5)
@@ -189,16 +189,16 @@ def test_reanalysis_gives_the_policy_of_a_search_with_the_present_weights() -> N
     assert not np.allclose(batch.policy, old[0])
     assert (batch.values[~inside] == old[1][~inside]).all()
     again = replay.take(np.arange(16), np.random.default_rng(0))
-    learner._reanalysis.renew(again, replay, learner.average, 5)
+    learner._reanalysis.refresh_targets(again, replay, learner.average, 5)
     np.testing.assert_array_equal(again.policy, batch.policy)
 
 
-def test_fresh_values_lean_on_what_the_present_weights_think() -> None:
-    from tests.end_to_end.test_learn_muzero import Stairs
+def test_fresh_values_bootstrap_from_current_weights() -> None:
+    from tests.support.learning import Stairs
 
     from pondertree.evaluators import Uniform
     from pondertree.learn.config.game_spec import game_spec
-    from pondertree.learn.data.trajectories import Trajectories
+    from pondertree.learn.data.trajectories import TrajectoryBuffer
     from pondertree.learn.self_play.actor import SelfPlay
 
     muzero = {"support": 5, "td_steps": 2, "discount": 0.5, "fresh_values": True}
@@ -210,15 +210,15 @@ def test_fresh_values_lean_on_what_the_present_weights_think() -> None:
     games: Any = []
     while not games:
         games = self_play.move(0)
-    replay = Trajectories(spec, config)
+    replay = TrajectoryBuffer(spec, config)
     replay.add(games)
-    learner = ModelLearner(spec, config, CPU)
+    learner = LatentModelTrainer(spec, config, CPU)
     with torch.no_grad():
         learner.network.predictor.value_out.bias.copy_(torch.linspace(-2.0, 2.0, 11))
     weights = {name: tensor.clone() for name, tensor in learner.network.state_dict().items()}
     batch = replay.take(np.arange(6), np.random.default_rng(0))
     assert learner._reanalysis is not None
-    learner._reanalysis.renew(batch, replay, weights, 0)
+    learner._reanalysis.refresh_targets(batch, replay, weights, 0)
     states = [Stairs()]
     for move in games[0].moves.tolist():
         states.append(states[-1].play(move))
@@ -233,18 +233,18 @@ def test_fresh_values_lean_on_what_the_present_weights_think() -> None:
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.5])
-def test_less_of_a_gradient_is_left_at_each_step_back(kept: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With nothing left, what is seen is understood by what it says itself; with half, by what comes of it, too."""
-    from pondertree.learn.trainer import model
+def test_hidden_gradient_is_scaled_at_each_step(kept: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At scale 0 the representation is trained by the first position alone; at 0.5 by later losses, too."""
+    from pondertree.learn.trainer import latent_model
 
-    assert model.GRADIENT_KEPT == 0.5
-    monkeypatch.setattr(model, "GRADIENT_KEPT", kept)
+    assert latent_model.HIDDEN_GRADIENT_SCALE == 0.5
+    monkeypatch.setattr(latent_model, "HIDDEN_GRADIENT_SCALE", kept)
     spec, replay, _ = played(4)
     learner = learner_of(spec)
     with torch.no_grad():
         for tensor in learner.network.parameters():
             tensor.add_(0.1 * torch.randn(tensor.shape, generator=torch.Generator().manual_seed(1)))
-    learner.network.eval()  # norms of a batch would join its depths
+    learner.network.eval()  # batch norms would couple the depths
     batch, none = replay.take(np.arange(8), np.random.default_rng(0)), np.zeros(8, np.int64)
     stem = learner.network.stem.layer.weight
     (whole,) = torch.autograd.grad(sum(losses_of(learner, batch, none)[0].values()), stem)
@@ -253,26 +253,26 @@ def test_less_of_a_gradient_is_left_at_each_step_back(kept: float, monkeypatch: 
     assert torch.allclose(whole, first, atol=1e-6) == (kept == 0.0)
 
 
-def test_the_quality_of_a_model_by_depth() -> None:
+def test_prediction_errors_by_depth_of_known_model() -> None:
     spec, replay, _ = played(30)
     learner = learner_of(spec, learner={"learning_rate": 0.01})
-    before = errors_by_depth(player_of(learner.network), replay)
+    before = prediction_errors_by_depth(player_of(learner.network), replay)
     assert {name: len(errors) for name, errors in before.items()} == {"value": 6, "reward": 5, "policy": 6, "legal": 6}
     assert before["legal"][0] < 0.9
     for _ in range(60):
         learner.learn_from(replay, 0.0)
-    after = errors_by_depth(player_of(learner.network), replay)
+    after = prediction_errors_by_depth(player_of(learner.network), replay)
     assert after["legal"][1] > before["legal"][1] + 0.05
     assert after["reward"][0] < before["reward"][0] + 0.1
     assert min(after["policy"]) >= 0.0
 
 
-def test_the_quality_is_of_what_happened_in_games(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model that always says 0 is wrong by what was told, on average over positions of games; never behind them."""
+def test_prediction_errors_cover_positions_of_games_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error of a model that predicts 0 is the mean absolute target over positions of games."""
     spec, replay, _ = played(30, muzero={"unroll": 10})
     player = player_of(learner_of(spec, muzero={"unroll": 10}).network)
     monkeypatch.setattr(type(player.categories), "to_numbers", lambda _, logits: torch.zeros(len(logits)))
-    found = errors_by_depth(player, replay)
+    found = prediction_errors_by_depth(player, replay)
     first = int(0.9 * len(replay))
     batch = replay.take(np.arange(first, len(replay)), np.random.default_rng(0))
     inside = batch.actions[:, :, 0] < 9
