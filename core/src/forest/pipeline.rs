@@ -63,7 +63,7 @@ pub(crate) struct Group {
 }
 
 impl<W: World> Forest<W> {
-    /// SearchConfig the trees into groups of about the same size, at most `most` trees each: how many trees each has.
+    /// Splits the trees into groups of similar size with at most `max_trees` each; returns their sizes.
     pub fn form_groups(&mut self, max_trees: usize) -> Vec<usize> {
         let trees = self.trees.len();
         let count = trees.div_ceil(max_trees.max(1)).max(1);

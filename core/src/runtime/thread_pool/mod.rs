@@ -208,7 +208,7 @@ impl PoolState {
 /// Worker threads that wait for jobs.
 pub(crate) struct ThreadPool {
     shared: Arc<PoolState>,
-    /// How many threads were asked for, the caller's included; the system may have given fewer.
+    /// Number of requested threads, the caller included; the system may have started fewer.
     threads: usize,
 }
 
