@@ -64,6 +64,7 @@ check: $(PACKAGES) $(ENGINE) ## formatting, lints and types of Python and Rust; 
 	$(PY) -m ruff format --check .
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	$(PY) scripts/check_layers.py
 	$(PY) -m mypy --strict
 	$(PY) -m mypy.stubtest pondertree._core --mypy-config-file pyproject.toml
 
