@@ -77,13 +77,13 @@ def same_position_count(board: chess.Board) -> int:
 
 
 @pytest.mark.parametrize(("fen", "counts"), PERFT)
-def test_perft(fen: str, counts: list[int]) -> None:
+def test_perft_matches_published_counts(fen: str, counts: list[int]) -> None:
     state = Chess(fen)
     assert perft(state, 0) == 1
     assert [perft(state, depth) for depth in range(1, 6)] == counts
 
 
-def test_rules_agree_with_python_chess() -> None:
+def test_rules_match_python_chess() -> None:
     """Moves, FEN, ends and results along random games."""
     positions = ends = 0
     for state, board in random_games(300, 1, 100):
@@ -109,7 +109,7 @@ def test_rules_agree_with_python_chess() -> None:
     assert ends > 50
 
 
-def test_moves_agree_with_python_chess() -> None:
+def test_moves_match_python_chess() -> None:
     """SAN both ways, captures, checks, and the numbers of moves: on every eighth position, as python-chess is slow."""
     seen = sum(check_moves(Chess(fen), chess.Board(fen)) for fen in STARTS)
     for number, (state, board) in enumerate(random_games(200, 2, 100)):
@@ -151,7 +151,7 @@ def move_index(move: chess.Move, white: bool) -> int:
 
 
 @pytest.mark.parametrize("fen", STARTS)
-def test_numbers_of_moves_are_a_bijection(fen: str) -> None:
+def test_action_numbers_are_a_bijection(fen: str) -> None:
     """Every number is legal or refused, and the legal ones are the legal moves."""
     state, board = Chess(fen), chess.Board(fen)
     playable = []
@@ -165,7 +165,7 @@ def test_numbers_of_moves_are_a_bijection(fen: str) -> None:
     assert sorted(playable) == sorted(move_index(move, board.turn) for move in board.legal_moves)
 
 
-def test_the_position_with_the_most_moves() -> None:
+def test_position_with_218_moves_lists_them_all() -> None:
     state = Chess(MOST_MOVES)
     assert len(state.legal_actions()) == 218
     assert len({state.action_to_string(action) for action in state.legal_actions()}) == 218
@@ -184,7 +184,7 @@ def play(state: Chess, moves: str) -> Chess:
 SHUFFLE = "g1f3 g8f6 f3g1 f6g8 "
 
 
-def test_threefold_goes_on_and_fivefold_ends() -> None:
+def test_threefold_repetition_continues_and_fivefold_ends() -> None:
     state, board = Chess(), chess.Board()
     for round_ in range(1, 5):
         for text in SHUFFLE.split():
@@ -200,7 +200,7 @@ def test_threefold_goes_on_and_fivefold_ends() -> None:
     assert state.legal_actions() == []
 
 
-def test_repetitions_agree_with_python_chess() -> None:
+def test_repetitions_match_python_chess() -> None:
     """Random games of few pieces, which repeat themselves: castling rights and en passant tell positions apart."""
     starts = [
         "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1",
@@ -255,7 +255,7 @@ def test_repetitions_agree_with_python_chess() -> None:
         ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "f3 e5 g4 Qh4", "checkmate", -1),
     ],
 )
-def test_ends(fen: str, moves: str, termination: str | None, returns: int) -> None:
+def test_ends_of_chess_have_their_results(fen: str, moves: str, termination: str | None, returns: int) -> None:
     state = play(Chess(fen), moves)
     assert state.termination == termination
     assert state.is_terminal == (termination is not None)
@@ -267,7 +267,7 @@ def test_ends(fen: str, moves: str, termination: str | None, returns: int) -> No
     assert termination == (None if outcome is None else outcome.termination.name.lower())
 
 
-def test_errors_are_typed() -> None:
+def test_chess_errors_are_typed() -> None:
     state = Chess()
     for action in (-1, 0, 4672, 10**9, -(10**9)):
         for method in (state.play, state.san, state.is_capture, state.gives_check, state.action_to_string):
@@ -285,7 +285,7 @@ def test_errors_are_typed() -> None:
         Chess(3)  # type: ignore[arg-type]
 
 
-def test_equality_and_hash() -> None:
+def test_chess_states_are_equal_with_equal_hashes() -> None:
     """The same position with the same clocks is the same state, however it came about."""
     one, other = play(Chess(), "e4 e5 Nf3 Nc6"), play(Chess(), "Nf3 Nc6 e4 e5")
     assert one.fen().split()[:4] == other.fen().split()[:4]
@@ -363,7 +363,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("fen", BROKEN)
-def test_broken_fens_are_refused(fen: str) -> None:
+def test_invalid_fens_are_refused(fen: str) -> None:
     with pytest.raises(InvalidPositionError, match="FEN"):
         Chess(fen)
 
@@ -406,7 +406,7 @@ def mutated_fens(draw: st.DrawFn) -> str:
 @example("4k3/8/8/8/r3K2r/8/8/8 w - - 0 1")
 @example("8/8/8/8/8/8/8/8 w - - 0 1")
 @example("8/8/8/3k4/3pP3/8/8/3RK3 b - e3 0 1")
-def test_whatever_is_accepted_is_valid(fen: str) -> None:
+def test_accepted_fens_are_valid_positions(fen: str) -> None:
     try:
         state = Chess(fen)
     except InvalidPositionError:
@@ -420,7 +420,7 @@ def test_whatever_is_accepted_is_valid(fen: str) -> None:
 
 
 @given(st.text(alphabet="pnbrqkPNBRQK12345678/ wb-KQkqabcdefgh0+#=xO\n\0\x7fé♙\U0001f600", max_size=90))
-def test_any_text_is_answered(text: str) -> None:
+def test_arbitrary_text_raises_typed_errors(text: str) -> None:
     """No text crashes the reader of positions or of moves."""
     with pytest.raises(InvalidPositionError):
         Chess(text)
@@ -496,14 +496,14 @@ def test_observation_of_repetitions() -> None:
     check_observations(chess.STARTING_FEN, iter((SHUFFLE * 3 + "e2e4 e7e5 g1f3 g8f6 f3g1 f6g8").split()))
 
 
-def test_observation_belongs_to_the_caller() -> None:
+def test_observation_is_a_writable_copy() -> None:
     state = Chess()
     state.observation()[:] = 7
     assert state.observation().max() == 1.0
 
 
 @pytest.mark.parametrize("depth", [-1, 256, 2**31, 2**32, 10**30, -(10**30)])
-def test_perft_refuses_a_depth_that_is_out_of_range(depth: int) -> None:
+def test_perft_refuses_depth_out_of_range(depth: int) -> None:
     with pytest.raises(InvalidArgumentError, match="depth must be from 0 to 255"):
         perft(Chess(), depth)
 

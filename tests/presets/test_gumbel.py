@@ -65,7 +65,7 @@ bandits = st.integers(1, 12).flatmap(
 # --- Names ------------------------------------------------------------------------------------------------------
 
 
-def test_names_and_defaults() -> None:
+def test_gumbel_has_the_parameters_and_defaults_of_mctx() -> None:
     promised = {
         "num_simulations": 32,
         "max_num_considered_actions": 16,
@@ -92,7 +92,7 @@ def test_names_and_defaults() -> None:
     assert pondertree.Gumbel(Uniform(), time_limit=9.0).num_simulations == 32, "a plan has a length"
 
 
-def test_an_early_stop_is_refused() -> None:
+def test_gumbel_refuses_early_stop() -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match="early_stop"):
         pondertree.Gumbel(Uniform(), early_stop=True).run(ConnectFour())
     with pytest.raises(pondertree.InvalidArgumentError, match="early_stop"):
@@ -105,7 +105,7 @@ def test_an_early_stop_is_refused() -> None:
 @pytest.mark.parametrize("start", [TicTacToe, ConnectFour, Othello, Chess])
 @pytest.mark.parametrize("evaluator", [Uniform(), Rollout(), Guess()], ids=["uniform", "rollout", "guess"])
 @pytest.mark.parametrize("wrap", [False, True])
-def test_games(start: Any, evaluator: Any, wrap: bool) -> None:
+def test_gumbel_plays_every_kind_of_game(start: Any, evaluator: Any, wrap: bool) -> None:
     state = random_position(start, 6, 2)
     search = pondertree.Gumbel(evaluator, 16, seed=1)
     result = search.run(PythonGame(state) if wrap else state)
@@ -118,14 +118,14 @@ def test_games(start: Any, evaluator: Any, wrap: bool) -> None:
     assert policy.shape == (state.num_actions,)
 
 
-def test_a_board_of_python_chess() -> None:
+def test_gumbel_accepts_a_chess_board() -> None:
     chess = pytest.importorskip("chess")
     board = chess.Board()
     assert pondertree.Gumbel(Uniform(), 8, seed=1).search(board) in board.legal_moves
 
 
 @pytest.mark.parametrize(("start", "plies"), [(TicTacToe, 2), (ConnectFour, 0), (ConnectFour, 20)])
-def test_a_perfect_model_is_the_game_itself(start: Any, plies: int) -> None:
+def test_gumbel_with_an_exact_model_equals_search_of_the_game(start: Any, plies: int) -> None:
     """With nothing proven and nothing discounted, both worlds grow the same tree."""
     states = [random_position(start, plies, seed) for seed in range(3)]
     options: dict[str, Any] = {"num_simulations": 100, "solve": False, "seed": 3}
@@ -140,7 +140,7 @@ def test_a_perfect_model_is_the_game_itself(start: Any, plies: int) -> None:
 
 @settings(max_examples=15)
 @given(st.data())
-def test_a_seeded_row_depends_on_nothing_else(data: st.DataObject) -> None:
+def test_gumbel_seeded_row_is_independent_of_the_batch(data: st.DataObject) -> None:
     draw = data.draw
     model = TableModel(draw(st.sampled_from([2, 6, 40])), draw(st.sampled_from([3, 1001])))
     rows = draw(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 99)), min_size=1, max_size=5))
@@ -161,7 +161,7 @@ def test_a_seeded_row_depends_on_nothing_else(data: st.DataObject) -> None:
     assert batched == [alone] * 3
 
 
-def test_values_of_one_player_approach_the_exact_ones() -> None:
+def test_gumbel_values_converge_for_one_player() -> None:
     """Where values are weighed by visits alone. By default they count at once, which is for models that know values."""
     errors = []
     for simulations in (16, 128, 1024):
@@ -178,7 +178,7 @@ def test_values_of_one_player_approach_the_exact_ones() -> None:
     assert errors[2] < 0.03
 
 
-def test_4672_actions() -> None:
+def test_gumbel_searches_4672_actions() -> None:
     model = TableModel(4672, levels=101)
     pair = Pair(
         gumbel.MCTS(model, num_players=2, discount=1.0, seed=3),
@@ -196,7 +196,7 @@ def test_4672_actions() -> None:
 
 @settings(max_examples=150)
 @given(bandits, st.integers(2, 20), st.integers(0, 10**6), st.sampled_from([1, 4, 16]))
-def test_the_policy_improves(bandit: Bandit, simulations: int, seed: int, considered: int) -> None:
+def test_improved_policy_has_a_higher_value(bandit: Bandit, simulations: int, seed: int, considered: int) -> None:
     """With exact values the improved policy is worth at least as much as the prior, from two simulations on.
 
     That is a theorem where moves never tried are completed by the value of the root (Danihelka et al. 2022, section 4).
@@ -216,7 +216,7 @@ def test_the_policy_improves(bandit: Bandit, simulations: int, seed: int, consid
 
 @pytest.mark.parametrize("mixed", [True, False])
 @pytest.mark.parametrize("simulations", [2, 4, 16])
-def test_the_action_improves_on_average(simulations: int, mixed: bool) -> None:
+def test_action_improves_on_average(simulations: int, mixed: bool) -> None:
     """The action to play is worth more than one drawn from the prior, where it stays clear of chance."""
     gains = []
     for seed in range(4):
@@ -231,7 +231,7 @@ def test_the_action_improves_on_average(simulations: int, mixed: bool) -> None:
     assert simulations < 16 or min(gains) > 0.2
 
 
-def test_the_policy_by_hand() -> None:
+def test_improved_policy_by_hand() -> None:
     """softmax(logits + sigma(completed Q)), sigma and the mixed value as mctx has them."""
     bandit = Bandit([1.0, 0.0, -0.5, 0.2], [0.1, 0.7, -0.3, 0.4])
     result = pondertree.Gumbel(bandit, 3, gumbel_scale=0.0, discount=1.0, seed=1).run(
@@ -266,7 +266,7 @@ def test_the_policy_by_hand() -> None:
     st.sampled_from([0.0, 1.0, 1e9]),
     st.integers(0, 1000),
 )
-def test_the_policy_is_one(
+def test_improved_policy_sums_to_one(
     simulations: int, size: float, scale: float, init: float, rescale: bool, mixed: bool, noise: float, seed: int
 ) -> None:
     """Never NaN, at any size of values, logits and weights."""
@@ -291,7 +291,7 @@ def test_the_policy_is_one(
     assert 0 <= search.tree(observation=[0.0]).result(temperature=1.0).action < 6, "before any simulation, too"
 
 
-def test_temperature() -> None:
+def test_gumbel_temperature_applies_to_the_improved_policy() -> None:
     search = pondertree.Gumbel(Bandit([0.0] * 3, [0.0, 0.1, 0.05]), 6, value_scale=0.02, seed=1)
     sampled = search.run(observation=[[0.0]] * 900, temperature=1.0)
     expected = np.mean([result.policy for result in sampled], axis=0)
@@ -306,7 +306,7 @@ def test_temperature() -> None:
 # --- Gumbel numbers ---------------------------------------------------------------------------------------------
 
 
-def test_numbers_given_or_drawn() -> None:
+def test_gumbel_numbers_are_given_or_drawn() -> None:
     model = TableModel(9)
     for seed in range(5):
         legal = [8, 1, 4, 5, 2]
@@ -330,7 +330,7 @@ def test_numbers_given_or_drawn() -> None:
     assert fingerprint(half) == fingerprint(same)
 
 
-def test_without_numbers_there_is_no_chance() -> None:
+def test_gumbel_scale_zero_is_deterministic() -> None:
     model, state = TableModel(9, levels=3), ConnectFour()
     for options, noise in (({"gumbel_scale": 0.0}, None), ({}, False)):
         for about, by in (({"observation": ONE}, model), ({"state": state}, Uniform())):
@@ -360,7 +360,7 @@ def planned(moves: int, simulations: int) -> list[int]:
 @pytest.mark.parametrize("simulations", [1, 2, 7, 16, 50, 200])
 @pytest.mark.parametrize("considered", [1, 2, 5, 16])
 @pytest.mark.parametrize("in_flight", [1, 3, 8])
-def test_visits_are_those_of_the_table(simulations: int, considered: int, in_flight: int) -> None:
+def test_visits_follow_the_sequential_halving_table(simulations: int, considered: int, in_flight: int) -> None:
     search = pondertree.Gumbel(
         Decisions(2, states=9, actions=20), simulations, considered, in_flight=in_flight, seed=simulations
     )
@@ -371,7 +371,7 @@ def test_visits_are_those_of_the_table(simulations: int, considered: int, in_fli
     assert result.visits[result.action] == result.visits.max()
 
 
-def test_each_call_is_a_plan() -> None:
+def test_each_simulate_call_schedules_anew() -> None:
     tree = pondertree.Gumbel(Decisions(2, states=9, actions=20), max_num_considered_actions=4, seed=1).tree(
         observation=[0]
     )
@@ -388,7 +388,7 @@ def test_each_call_is_a_plan() -> None:
     assert sorted(since[since > 0].tolist(), reverse=True) == planned(4, 16)
 
 
-def test_a_limit_of_time_cuts_the_plan_short() -> None:
+def test_time_limit_cuts_the_schedule_short() -> None:
     """The answer is the best by score of those visited most, as in a plan of that length that was cut there."""
     model = TableModel(12, seed=4)
 
@@ -424,7 +424,7 @@ MATES = [
 
 
 @pytest.mark.parametrize(("fen", "move"), MATES)
-def test_a_mate_in_one_is_found(fen: str, move: str) -> None:
+def test_gumbel_finds_mate_in_one(fen: str, move: str) -> None:
     for seed in range(5):
         search = pondertree.Gumbel(Uniform(), 40, max_num_considered_actions=40, seed=seed)
         result = search.run(Chess(fen))
@@ -436,7 +436,7 @@ def test_a_mate_in_one_is_found(fen: str, move: str) -> None:
 
 
 @pytest.mark.parametrize("mover", [0, 1])
-def test_connect_four_wins_and_blocks(mover: int) -> None:
+def test_gumbel_wins_and_blocks_in_connect_four(mover: int) -> None:
     for kind, simulations in (("win", 16), ("block", 128)):
         positions = with_threats(ConnectFour, kind, mover, 10)
         results = pondertree.Gumbel(Uniform(), simulations, seed=1).run([state for state, _ in positions])
@@ -446,7 +446,7 @@ def test_connect_four_wins_and_blocks(mover: int) -> None:
             assert kind == "block" or result.proven == 1
 
 
-def test_wins_and_blocks_in_a_perfect_model() -> None:
+def test_gumbel_wins_and_blocks_in_an_exact_model() -> None:
     """Nothing is ever proven in a model, and it finds them all the same."""
     for moves, action in (("1 2 1 2 1 2", 0), ("1 2 3 2 1 2 7", 1), ("1 2 1 2 1", 0), ("7 2 7 2 6 2", 1)):
         state = after(ConnectFour(), moves)

@@ -50,7 +50,7 @@ class Seeing(TableModel):
 # --- Names ------------------------------------------------------------------------------------------------------
 
 
-def test_names_and_defaults() -> None:
+def test_muzero_has_the_parameters_and_defaults_of_the_design() -> None:
     search = pondertree.MuZero(TableModel())
     promised = {
         "num_simulations": 50,
@@ -83,7 +83,7 @@ def test_names_and_defaults() -> None:
 
 @pytest.mark.parametrize("start", [TicTacToe, ConnectFour, Othello, Chess])
 @pytest.mark.parametrize("wrap", [False, True])
-def test_a_state_says_everything_itself(start: Any, wrap: bool) -> None:
+def test_state_root_has_its_own_legal_actions_and_player(start: Any, wrap: bool) -> None:
     """What it looks like, what is legal, whose turn it is, and that there are two players."""
     states = [random_position(start, plies, 1) for plies in (0, 3, 8)]
     model = Seeing(start().num_actions)
@@ -107,7 +107,7 @@ def test_a_state_says_everything_itself(start: Any, wrap: bool) -> None:
         assert fingerprint(told) == fingerprint(pondertree.MuZero(model, 20, discount=1.0).run(state, seeds=7))
 
 
-def test_a_board_of_python_chess() -> None:
+def test_muzero_accepts_a_chess_board() -> None:
     chess = pytest.importorskip("chess")
     board = chess.Board()
     board.push_san("e4")
@@ -126,7 +126,7 @@ def test_a_board_of_python_chess() -> None:
     assert board.fen().startswith("rnbqkbnr/pppppppp/8/8/4P3"), "the board stays as it is"
 
 
-def test_observations_in_every_form() -> None:
+def test_observations_are_accepted_in_every_form() -> None:
     model = TableModel(4)
     search = pondertree.MuZero(model, 15, num_players=2)
     alone = search.run(observation=np.array([3]), legal_actions=[2, 0], to_play=1, seeds=5)
@@ -155,7 +155,7 @@ def test_observations_in_every_form() -> None:
     assert [len(result.root.children) for result in mixed] == [4, 1]
 
 
-def test_a_forest_takes_an_array_of_observations() -> None:
+def test_forest_takes_an_array_of_observations() -> None:
     """The same as a list of its rows; what the model does with them is not seen by the caller."""
 
     class Careless(TableModel):
@@ -195,7 +195,7 @@ def test_a_forest_takes_an_array_of_observations() -> None:
         (lambda rows: rows, {"legal_actions": np.ones((3, 4), dtype=bool)}),
     ],
 )
-def test_an_array_is_the_list_of_its_rows(form: Any, also: Any) -> None:
+def test_array_of_observations_equals_the_list_of_its_rows(form: Any, also: Any) -> None:
     rows = form(np.array([[3], [4], [3]]))
     search = pondertree.MuZero(TableModel(4), 30)
     both = [
@@ -204,7 +204,7 @@ def test_an_array_is_the_list_of_its_rows(form: Any, also: Any) -> None:
     assert [fingerprint(result) for result in both[0]] == [fingerprint(result) for result in both[1]]
 
 
-def test_an_array_of_observations_that_is_none() -> None:
+def test_invalid_array_of_observations_is_refused() -> None:
     search = pondertree.MuZero(TableModel(4), 30, seed=2)
     with pytest.raises(InvalidArgumentError, match=r"an array with one axis is one of them: use tree\(\)"):
         search.forest(observation=np.array([3, 4]))
@@ -241,7 +241,7 @@ def test_search_and_get_policy_take_observations() -> None:
 
 @settings(max_examples=25)
 @given(st.data())
-def test_a_seeded_row_depends_on_nothing_else(data: st.DataObject) -> None:
+def test_muzero_seeded_row_is_independent_of_the_batch(data: st.DataObject) -> None:
     """Neither on its neighbours nor on its place nor on threads."""
     draw = data.draw
     model = TableModel(draw(st.sampled_from([2, 6, 300])), draw(st.sampled_from([3, 1001])), largest_reward=1.0)
@@ -272,7 +272,7 @@ def test_a_seeded_row_depends_on_nothing_else(data: st.DataObject) -> None:
     assert batched == [alone] * 3
 
 
-def test_the_same_seed_gives_the_same_tree() -> None:
+def test_same_seed_gives_the_same_tree() -> None:
     model = TableModel(5, levels=3)
 
     def trees(seed: int) -> list[Any]:
@@ -288,7 +288,7 @@ def test_the_same_seed_gives_the_same_tree() -> None:
     assert fingerprint(pondertree.MuZero(model, 40, seed=result.seed).run(observation=ONE)) == fingerprint(result)
 
 
-def test_one_call_of_the_model_for_a_leaf_of_each_tree() -> None:
+def test_model_is_called_once_per_batch() -> None:
     model = Decisions(1)
     sizes: list[int] = []
 
@@ -309,7 +309,7 @@ def test_one_call_of_the_model_for_a_leaf_of_each_tree() -> None:
 # --- Trees that are kept ----------------------------------------------------------------------------------------
 
 
-def test_a_tree_of_states_advances_by_itself() -> None:
+def test_tree_of_states_advances_by_the_rules() -> None:
     model = Seeing(7)
     tree = pondertree.MuZero(model, seed=1).tree(ConnectFour())
     tree.simulate(60)
@@ -334,7 +334,7 @@ def test_a_tree_of_states_advances_by_itself() -> None:
     assert tree.result().visits.sum() == kept.visit_count - 1 + 10
 
 
-def test_a_tree_of_observations_is_told_what_comes_next() -> None:
+def test_tree_of_observations_advances_by_given_observations() -> None:
     """With an observation and without one; what is legal may change, and what is no longer legal goes."""
     model = TableModel(5, largest_reward=1.0)
     for told in (
@@ -363,7 +363,7 @@ def test_a_tree_of_observations_is_told_what_comes_next() -> None:
         assert tree.simulate(20).result().visits.sum() == root.visit_count - 1 + 20
 
 
-def test_whose_turn_it_is_after_a_move() -> None:
+def test_player_to_move_after_advance() -> None:
     """The model's word counts, unless the caller knows better; then what was seen from the wrong side is dropped."""
     model = TableModel(4, discounts=(1.0, -1.0), seed=2)
     to_play = set()
@@ -384,7 +384,7 @@ def test_whose_turn_it_is_after_a_move() -> None:
     assert to_play == {0, 1}
 
 
-def test_a_move_never_tried_begins_anew() -> None:
+def test_unvisited_move_starts_a_new_tree() -> None:
     """From the hidden state of what is seen; without that, of what the model imagines."""
     model = TableModel(9)
     for observation in ([5], None):
@@ -400,7 +400,7 @@ def test_a_move_never_tried_begins_anew() -> None:
             assert result.root.children[action].raw_value == model.row(hidden * 31 + action + 7)[2]
 
 
-def test_reset_puts_another_root_in_its_place() -> None:
+def test_reset_replaces_the_root() -> None:
     forest = pondertree.MuZero(TableModel(4), 20, num_players=2, seed=1).forest(observation=numbered(1, 2))
     forest.simulate()
     other = fingerprint(forest.result(1))
@@ -436,7 +436,7 @@ class Jackpot:
         return np.tile([1.0, 0.5, 0.0], (len(hidden), 1)), np.zeros(len(hidden))
 
 
-def test_the_bounds_of_a_tree_are_forgotten_when_it_moves_on() -> None:
+def test_normalisation_bounds_are_reset_by_advance() -> None:
     class Frozen(muzero.MCTS):
         """Keeps the bounds."""
 
@@ -469,7 +469,7 @@ def slots_of(forest: Any) -> list[int]:
     return [view.node(index)[8] for view in views for index in range(view.num_nodes)]
 
 
-def test_nodes_have_rewards_slots_and_values_that_add_up() -> None:
+def test_nodes_have_consistent_rewards_slots_and_values() -> None:
     model = TableModel(4, largest_reward=2.0, discounts=(0.0, 0.5, -0.9))
     result = pondertree.MuZero(model, 120, num_players=2, seed=4).run(observation=ONE)
     below = [node for node in every_node(result.root) if node.visit_count and node.parent is not None]
@@ -505,7 +505,7 @@ def test_nodes_have_rewards_slots_and_values_that_add_up() -> None:
         result.root.slot = 3  # type: ignore[misc]
 
 
-def test_slots_are_unique_in_a_forest() -> None:
+def test_slots_are_unique_within_a_forest() -> None:
     forest = pondertree.MuZero(TableModel(4), seed=1, in_flight=2).forest(observation=numbered(1, 2, 3))
     for _ in range(3):
         forest.simulate(30)
@@ -516,7 +516,7 @@ def test_slots_are_unique_in_a_forest() -> None:
 
 
 @pytest.mark.parametrize("kind", ["state", "told", "imagined"])
-def test_the_pool_stays_small_over_two_hundred_moves(kind: str) -> None:
+def test_pool_stays_small_over_200_moves(kind: str) -> None:
     """Slots are given back: the pool holds what the trees hold, and never much more."""
     states = kind == "state"
     model: Any = Rules([ConnectFour()]) if states else Decisions(1)
@@ -575,7 +575,7 @@ STEPS = st.tuples(st.sampled_from(["simulate", "see", "imagine", "reset"]), st.i
     st.sampled_from([3, 1000]),
     st.sampled_from([pondertree.MuZero, pondertree.Gumbel]),
 )
-def test_the_pool_holds_what_the_trees_hold(steps: Any, in_flight: int, every: int, preset: Any) -> None:
+def test_pool_holds_the_hidden_states_of_the_trees(steps: Any, in_flight: int, every: int, preset: Any) -> None:
     """Whatever was done and whatever failed: under the slot of each node lies its own hidden state."""
     model = Faltering(TableModel(4), every)
     forest = preset(model, in_flight=in_flight, seed=1).forest(observation=numbered(0, 1, 2))
@@ -609,7 +609,7 @@ def test_the_pool_holds_what_the_trees_hold(steps: Any, in_flight: int, every: i
             assert all(node.in_flight == 0 for node, _ in nodes)
 
 
-def test_a_held_result_stays_as_it_is() -> None:
+def test_muzero_result_does_not_change_when_the_tree_grows() -> None:
     tree = pondertree.MuZero(TableModel(4), seed=1).tree(observation=ONE)
     held = tree.simulate(20).result()
     before = fingerprint(held)
@@ -623,7 +623,7 @@ def test_a_held_result_stays_as_it_is() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
-def test_the_policy_is_the_share_of_visits() -> None:
+def test_muzero_policy_is_the_visit_share() -> None:
     result = pondertree.MuZero(TableModel(6), 90, seed=1).run(observation=ONE, legal_actions=[5, 0, 2])
     assert result.visits[[1, 3, 4]].tolist() == [0, 0, 0]
     assert result.policy == pytest.approx(result.visits / 90)
@@ -634,7 +634,7 @@ def test_the_policy_is_the_share_of_visits() -> None:
     assert np.isfinite(even.policy).all(), "before any simulation, too"
 
 
-def test_temperature_draws_actions_as_often_as_the_policy_says() -> None:
+def test_muzero_temperature_samples_from_the_policy() -> None:
     search = pondertree.MuZero(Decisions(0), 24, seed=1)
     results = search.run(observation=numbered(*[3] * 600), temperature=1.0)
     expected = np.mean([result.policy for result in results], axis=0)
@@ -647,7 +647,7 @@ def test_temperature_draws_actions_as_often_as_the_policy_says() -> None:
     assert min(np.bincount([result.action for result in spread], minlength=3)) > 40
 
 
-def test_noise_is_on_request_at_the_root_over_legal_actions() -> None:
+def test_noise_is_added_on_request_at_the_root() -> None:
     search = pondertree.MuZero(TableModel(8), 40, root_dirichlet_alpha=0.5, root_exploration_fraction=0.4, seed=1)
     legal = [1, 4, 6]
     calm = search.run(observation=ONE, legal_actions=legal)
@@ -674,7 +674,7 @@ def test_noise_is_on_request_at_the_root_over_legal_actions() -> None:
 # --- Limits -----------------------------------------------------------------------------------------------------
 
 
-def test_a_limit_of_time_cuts_the_search_short() -> None:
+def test_muzero_ends_at_its_time_limit() -> None:
     model = TableModel(3)
 
     def slow(hidden: Any, actions: Any) -> Any:
@@ -694,7 +694,7 @@ def test_a_limit_of_time_cuts_the_search_short() -> None:
     assert 1 <= tree.simulate(seconds=0.05).result().simulations <= 20
 
 
-def test_the_pool_has_room_for_what_was_asked_for() -> None:
+def test_pool_reserves_the_requested_simulations() -> None:
     """For the simulations of each tree, and not for those that a limit of time will cut."""
     search = pondertree.MuZero(Decisions(1), seed=1)
     forest = search.forest(observation=numbered(*[1] * 16))
@@ -705,7 +705,7 @@ def test_the_pool_has_room_for_what_was_asked_for() -> None:
     assert hurried._world._pool.capacity < 100_000
 
 
-def test_a_full_tree_still_answers() -> None:
+def test_full_tree_still_returns_a_move() -> None:
     tree = pondertree.MuZero(TableModel(4), max_nodes=10, seed=1).tree(observation=ONE)
     result = tree.simulate(100).result()
     assert (result.simulations, result._view.num_nodes) == (9, 10)
@@ -717,7 +717,7 @@ def test_a_full_tree_still_answers() -> None:
     assert small.memory <= 0.2 * 2**20
 
 
-def test_no_simulation_is_counted_twice() -> None:
+def test_simulations_are_counted_once() -> None:
     """In pieces or in one go, with progress told."""
     told: list[tuple[int, int]] = []
     search = pondertree.MuZero(TableModel(6), seed=3)
@@ -758,7 +758,7 @@ class Steps:
         (2, (0.0, 0.5), (0.0, -0.15)),
     ],
 )
-def test_whose_value_it_is(players: int, discounts: Any, expected: tuple[float, float]) -> None:
+def test_values_are_for_the_player_to_move(players: int, discounts: Any, expected: tuple[float, float]) -> None:
     """The setting's discount 0.5 and alternating players, unless the model says: 0 ends, a sign passes the turn."""
     model = Steps((0.8, -0.3), discounts)
     search = pondertree.MuZero(model, 1, discount=0.5, num_players=players, seed=1)
@@ -771,7 +771,7 @@ def test_whose_value_it_is(players: int, discounts: Any, expected: tuple[float, 
             assert result.root.children[action].to_play == (1 - to_play if passes else to_play)
 
 
-def test_an_end_hides_what_is_imagined_beyond_it() -> None:
+def test_discount_zero_ends_the_episode() -> None:
     class Ended(TableModel):
         def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
             hidden, _, logits, values, *_ = super().recurrent_inference(hidden_states, actions)
@@ -804,7 +804,7 @@ def assert_same_tree(game: pondertree.Node, imagined: pondertree.Node) -> int:
     ("start", "plies"), [(TicTacToe, 0), (TicTacToe, 3), (TicTacToe, 5), (ConnectFour, 0), (ConnectFour, 20)]
 )
 @pytest.mark.parametrize("c", [1.0, 2.5])
-def test_a_perfect_model_is_the_game_itself(start: Any, plies: int, c: float) -> None:
+def test_muzero_with_an_exact_model_equals_search_of_the_game(start: Any, plies: int, c: float) -> None:
     """MuZero in the rules as a model grows AlphaZero's tree of the game, tie for tie, when the parts are set alike.
 
     A huge pb_c_base leaves pb_c_init alone as the constant; values are not scaled; nothing is proven; illegal moves get
@@ -827,7 +827,7 @@ def test_a_perfect_model_is_the_game_itself(start: Any, plies: int, c: float) ->
 
 @pytest.mark.parametrize("mover", [0, 1])
 @pytest.mark.parametrize("normalize", ["node", "tree", None])
-def test_wins_and_blocks_in_a_perfect_model(mover: int, normalize: Any) -> None:
+def test_muzero_wins_and_blocks_in_an_exact_model(mover: int, normalize: Any) -> None:
     win = after(ConnectFour(), "1 2 1 2 1 2" if mover == 0 else "1 2 3 2 1 2 7")
     block = after(ConnectFour(), "1 2 1 2 1" if mover == 1 else "7 2 7 2 6 2")
     wins = 0 if mover == 0 else 1
@@ -840,7 +840,7 @@ def test_wins_and_blocks_in_a_perfect_model(mover: int, normalize: Any) -> None:
 
 
 @pytest.mark.parametrize("normalize", ["node", "tree", None])
-def test_values_of_one_player_approach_the_exact_ones(normalize: Any) -> None:
+def test_muzero_values_converge_for_one_player(normalize: Any) -> None:
     errors: list[list[float]] = []
     for simulations in (20, 200, 2000):
         row = []
@@ -861,7 +861,7 @@ def test_values_of_one_player_approach_the_exact_ones(normalize: Any) -> None:
 
 
 @pytest.mark.parametrize("normalize", ["node", "tree"])
-def test_4672_actions_equal_the_twin(normalize: str) -> None:
+def test_search_of_4672_actions_matches_reference(normalize: str) -> None:
     model = TableModel(4672, levels=101, largest_reward=1.0)
     options = {"num_players": 2, "discount": 1.0, "normalize": normalize, "seed": 3}
     legal = list(range(100, 4000, 130))
@@ -878,7 +878,7 @@ def test_4672_actions_equal_the_twin(normalize: str) -> None:
     assert max(sizes[1:]) <= 69
 
 
-def test_4672_actions_do_not_cost_dense_memory() -> None:
+def test_search_of_4672_actions_uses_sparse_memory() -> None:
     """A node keeps its best moves: those that 200 simulations can come to need, 22 bytes each and not 4672 of them."""
     model = Wide(4672)
     forest = pondertree.MuZero(model, num_players=2, seed=1).forest(
@@ -896,7 +896,7 @@ def test_4672_actions_do_not_cost_dense_memory() -> None:
 # --- Words ------------------------------------------------------------------------------------------------------
 
 
-def test_imagined_lines_are_written_down() -> None:
+def test_predicted_lines_beyond_the_rules_have_action_numbers() -> None:
     """As far as the rules allow; in the tree, where the model imagines what they do not, by its number."""
     result = pondertree.MuZero(Seeing(9), 150, seed=1).run(TicTacToe())
     beyond = [node for node in every_node(result.root) if node.visit_count and not hasattr(node.state, "board")]

@@ -38,7 +38,7 @@ def statistics(node: pondertree.Node) -> tuple[Any, ...]:
 
 
 @BOTH
-def test_simulate_by_number_and_by_time(wrap: bool) -> None:
+def test_simulate_takes_a_number_or_seconds(wrap: bool) -> None:
     tree = pondertree.UCT(77, seed=1).tree(made(ConnectFour(), wrap))
     assert tree.result().simulations == 0
     assert tree.simulate(10) is tree
@@ -55,7 +55,7 @@ def test_simulate_by_number_and_by_time(wrap: bool) -> None:
 
 
 @BOTH
-def test_a_number_per_tree(wrap: bool) -> None:
+def test_simulate_takes_a_number_per_tree(wrap: bool) -> None:
     forest = pondertree.UCT(seed=1).forest([made(ConnectFour(), wrap)] * 3)
     forest.simulate([5, 0, 20])
     assert [result.simulations for result in forest.results()] == [5, 0, 20]
@@ -67,7 +67,7 @@ def test_a_number_per_tree(wrap: bool) -> None:
 
 @BOTH
 @pytest.mark.parametrize("in_flight", [1, 4])
-def test_rows_are_exactly_as_alone(wrap: bool, in_flight: int) -> None:
+def test_forest_rows_equal_single_trees(wrap: bool, in_flight: int) -> None:
     states = [made(random_position(ConnectFour, ply, ply), wrap) for ply in (0, 9, 20, 30)]
     search = pondertree.UCT(in_flight=in_flight, evaluator=Hashed())
     forest = search.forest(states, seeds=[5, 6, 7, 8])
@@ -77,7 +77,7 @@ def test_rows_are_exactly_as_alone(wrap: bool, in_flight: int) -> None:
         assert fingerprint(forest.result(row)) == fingerprint(alone.result())
 
 
-def test_one_temperature_per_tree() -> None:
+def test_results_take_a_temperature_per_tree() -> None:
     forest = pondertree.UCT(seed=1).forest([ConnectFour()] * 2).simulate(50)
     cold = forest.results(temperature=[0.0, 0.0])
     assert [result.action for result in cold] == [result.action for result in forest.results()]
@@ -106,7 +106,7 @@ def test_advance_keeps_the_subtree(start: Any, wrap: bool) -> None:
 
 
 @BOTH
-def test_the_value_after_advance_is_the_mean_of_what_was_kept(wrap: bool) -> None:
+def test_value_after_advance_is_the_mean_of_the_kept_subtree(wrap: bool) -> None:
     """UCT's root is not evaluated, also where it was a leaf once: its value is that of its edges."""
     state = made(random_position(ConnectFour, 8, 3), wrap)
     for seed in range(5):
@@ -119,7 +119,7 @@ def test_the_value_after_advance_is_the_mean_of_what_was_kept(wrap: bool) -> Non
 
 
 @BOTH
-def test_advance_into_a_move_never_tried(wrap: bool) -> None:
+def test_advance_by_an_unvisited_move_starts_a_new_tree(wrap: bool) -> None:
     tree = pondertree.UCT(seed=3).tree(made(ConnectFour(), wrap)).simulate(2)
     untried = next(a for a in tree.state.legal_actions() if a not in tree.result().root.children)
     tree.advance(untried)
@@ -131,7 +131,7 @@ def test_advance_into_a_move_never_tried(wrap: bool) -> None:
 
 @BOTH
 @pytest.mark.parametrize("action", [0, 6, 7, 65535, 10**9])
-def test_an_illegal_move_is_refused(action: int, wrap: bool) -> None:
+def test_advance_refuses_illegal_moves(action: int, wrap: bool) -> None:
     state = after(ConnectFour(), "1 1 1 1 1 1")
     tree = pondertree.UCT(seed=3).tree(made(state, wrap)).simulate(50)
     before = fingerprint(tree.result())
@@ -146,7 +146,7 @@ def test_an_illegal_move_is_refused(action: int, wrap: bool) -> None:
 
 @BOTH
 @pytest.mark.parametrize("count", [0, 3, 300])
-def test_a_move_that_ends_the_game_is_refused(wrap: bool, count: int) -> None:
+def test_advance_refuses_moves_that_end_the_game(wrap: bool, count: int) -> None:
     tree = pondertree.UCT(seed=3, solve=False).tree(made(after(ConnectFour(), "1 2 1 2 1 2"), wrap)).simulate(count)
     before = fingerprint(tree.result())
     with pytest.raises(pondertree.GameOverError):
@@ -157,7 +157,7 @@ def test_a_move_that_ends_the_game_is_refused(wrap: bool, count: int) -> None:
 
 
 @BOTH
-def test_advance_with_forced_moves(wrap: bool) -> None:
+def test_advance_accepts_moves_that_were_not_forced(wrap: bool) -> None:
     """A move that the search did not look at, because another was forced, can still be played."""
     state = made(after(ConnectFour(), "1 2 1 2 1 2"), wrap)
     tree = pondertree.UCT(seed=3, forced_depth=2, solve=False).tree(state).simulate(20)
@@ -167,7 +167,7 @@ def test_advance_with_forced_moves(wrap: bool) -> None:
 
 
 @BOTH
-def test_reset(wrap: bool) -> None:
+def test_reset_starts_a_new_search(wrap: bool) -> None:
     search = pondertree.UCT(seed=3)
     forest = search.forest([made(ConnectFour(), wrap)] * 2).simulate(40)
     other = fingerprint(forest.result(1))
@@ -185,7 +185,7 @@ def test_reset(wrap: bool) -> None:
     assert tree.state == made(ConnectFour(), wrap)
 
 
-def test_a_reset_tree_draws_new_numbers() -> None:
+def test_reset_tree_draws_new_random_numbers() -> None:
     tree = pondertree.UCT(seed=3).tree(ConnectFour())
     seen = set()
     for _ in range(10):
@@ -198,7 +198,7 @@ def test_a_reset_tree_draws_new_numbers() -> None:
 
 
 @BOTH
-def test_stop_from_another_thread(wrap: bool) -> None:
+def test_stop_from_another_thread_ends_simulate(wrap: bool) -> None:
     tree = pondertree.UCT(seed=3).tree(made(Othello(), wrap))
     timer = threading.Timer(0.1, tree.stop)
     timer.start()
@@ -215,7 +215,7 @@ def test_stop_from_another_thread(wrap: bool) -> None:
 
 
 @BOTH
-def test_a_running_tree_refuses_a_second_user(wrap: bool) -> None:
+def test_running_tree_refuses_a_second_caller(wrap: bool) -> None:
     tree = pondertree.UCT(seed=3).tree(made(Othello(), wrap))
     runner = threading.Thread(target=lambda: tree.simulate(seconds=0.5))
     runner.start()
@@ -236,7 +236,7 @@ def test_a_running_tree_refuses_a_second_user(wrap: bool) -> None:
 
 
 @BOTH
-def test_an_evaluator_may_not_enter_the_search_that_asks_it(wrap: bool) -> None:
+def test_evaluator_cannot_reenter_its_own_search(wrap: bool) -> None:
     trees: list[pondertree.Tree] = []
 
     class Entering(Hashed):
@@ -255,7 +255,7 @@ def test_an_evaluator_may_not_enter_the_search_that_asks_it(wrap: bool) -> None:
     assert tree.simulate(20).result().simulations == 25
 
 
-def test_another_search_inside_an_evaluator_is_fine() -> None:
+def test_evaluator_may_run_another_search() -> None:
     class Nested:
         def evaluate_states(self, states: Any) -> tuple[None, np.ndarray]:
             inner = pondertree.UCT(8, seed=1).run(list(states))
@@ -268,7 +268,7 @@ def test_another_search_inside_an_evaluator_is_fine() -> None:
 
 
 @BOTH
-def test_a_held_result_does_not_change(wrap: bool) -> None:
+def test_result_does_not_change_when_the_tree_grows(wrap: bool) -> None:
     tree = pondertree.UCT(seed=3).tree(made(ConnectFour(), wrap)).simulate(60)
     held = tree.result()
     before, text = fingerprint(held), held.root.to_json()
@@ -300,7 +300,9 @@ def slots_of(forest: pondertree.Forest) -> int:
     ),
     in_flight=st.sampled_from([1, 3]),
 )
-def test_the_table_of_states_holds_what_the_trees_hold(seed: int, steps: list[tuple[str, int]], in_flight: int) -> None:
+def test_state_table_holds_exactly_the_positions_of_the_trees(
+    seed: int, steps: list[tuple[str, int]], in_flight: int
+) -> None:
     evaluator = Failing(0, RuntimeError("on purpose"))
     start = TabularGame(seed, depth=(6, 9)).start()
     forest = pondertree.UCT(seed=1, in_flight=in_flight, evaluator=evaluator).forest([start] * 3)
@@ -347,7 +349,7 @@ def raised_by(call: Callable[[], object]) -> BaseException | None:
     interrupt=st.booleans(),
     count=st.integers(10, 80),
 )
-def test_a_batch_that_fails_is_taken_back_whole(
+def test_failed_batch_is_rolled_back(
     at: int, in_flight: int, trees: int, plies: int, wrap: bool, solve: bool, interrupt: bool, count: int
 ) -> None:
     """After the exception the trees are those of a search stopped at the last whole batch, and going on heals all."""
@@ -375,7 +377,7 @@ def test_a_batch_that_fails_is_taken_back_whole(
 
 
 @pytest.mark.parametrize("wrap", [False, True])
-def test_a_failure_after_a_move_does_not_reach_back_before_it(wrap: bool) -> None:
+def test_rollback_after_advance_ends_at_the_new_root(wrap: bool) -> None:
     for seed in range(6):
         for count in range(1, 20):
             evaluator = Failing(0, RuntimeError("on purpose"))
@@ -429,7 +431,7 @@ class Fragile(PythonGame):
     interrupt=st.booleans(),
     forced_depth=st.sampled_from([0, 2]),
 )
-def test_a_game_that_fails_leaves_the_trees_whole(
+def test_failing_game_leaves_trees_consistent(
     at: int, method: str, in_flight: int, plies: int, interrupt: bool, forced_depth: int
 ) -> None:
     states = [Fragile(random_position(ConnectFour, plies + row, row)) for row in range(2)]
@@ -457,7 +459,7 @@ def test_a_game_that_fails_leaves_the_trees_whole(
 
 
 @BOTH
-def test_an_exception_in_progress_leaves_the_tree_usable(wrap: bool) -> None:
+def test_exception_in_progress_leaves_the_tree_usable(wrap: bool) -> None:
     def refuse(done: int, wanted: int) -> None:
         raise LookupError("enough")
 
@@ -474,7 +476,7 @@ def test_an_exception_in_progress_leaves_the_tree_usable(wrap: bool) -> None:
     assert fingerprint(alone.result()) == fingerprint(tree.result())
 
 
-def test_trace_needs_to_be_asked_for() -> None:
+def test_trace_without_the_option_raises_usage_error() -> None:
     with pytest.raises(pondertree.UsageError, match="trace=True"):
         pondertree.UCT().tree(ConnectFour()).trace()
     tree = pondertree.UCT(trace=True, seed=1).tree(ConnectFour()).simulate(5)
@@ -482,7 +484,7 @@ def test_trace_needs_to_be_asked_for() -> None:
     assert "Tree: 5 simulations" in repr(tree)
 
 
-def test_chess_keeps_its_history_through_advance() -> None:
+def test_advance_keeps_the_history_of_chess() -> None:
     tree = pondertree.UCT(seed=1, max_depth=2).tree(Chess())
     for move in ["g1f3", "g8f6", "f3g1", "f6g8", "g1f3", "g8f6", "f3g1"]:
         tree.simulate(20)
@@ -491,7 +493,7 @@ def test_chess_keeps_its_history_through_advance() -> None:
     assert tree.simulate(30).result().visits.sum() >= 30
 
 
-def test_the_record_forgets_what_was_taken_back() -> None:
+def test_trace_omits_rolled_back_simulations() -> None:
     """Ends of the game in a batch that fails are taken back with it, from the trace too."""
     for at in range(1, 12):
         evaluator = Failing(at, RuntimeError("on purpose"))
@@ -502,7 +504,7 @@ def test_the_record_forgets_what_was_taken_back() -> None:
         assert [row["simulation"] for row in tree.trace()] == list(range(tree.result().simulations))
 
 
-def test_other_threads_run_while_a_large_tree_is_advanced() -> None:
+def test_advance_of_a_large_tree_releases_the_gil() -> None:
     """The UCI engine keeps its clock by another thread: copying the tree must not hold the interpreter lock."""
     ticks: list[float] = []
     over = threading.Event()
@@ -527,7 +529,7 @@ def test_other_threads_run_while_a_large_tree_is_advanced() -> None:
 
 @pytest.mark.parametrize("simulations", [0, 200])
 @pytest.mark.parametrize("wrap", [False, True])
-def test_advance_by_a_move_that_ends_the_game_says_so_and_changes_nothing(simulations: int, wrap: bool) -> None:
+def test_advance_to_the_end_raises_and_changes_nothing(simulations: int, wrap: bool) -> None:
     state = Chess("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1")
     tree = pondertree.UCT(seed=1, solve=False).tree(PythonGame(state) if wrap else state)
     tree.simulate(simulations)

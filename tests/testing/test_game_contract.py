@@ -658,7 +658,7 @@ LIARS: list[tuple[type, str, str]] = [
 
 
 @pytest.mark.parametrize(("liar", "rule", "text"), LIARS, ids=lambda entry: getattr(entry, "__name__", None))
-def test_liars_are_caught(liar: type, rule: str, text: str) -> None:
+def test_each_violation_is_reported_with_its_rule(liar: type, rule: str, text: str) -> None:
     with pytest.raises(GameContractError) as caught:
         check_game(liar, max_moves=50)
     message = str(caught.value)
@@ -706,11 +706,11 @@ def test_check_game_advises_dataclasses_with_arrays_to_have_no_eq(frozen: bool) 
     assert check_game(fields(Squares, eq=False)).longest == 2
 
 
-def test_every_rule_has_its_liar() -> None:
+def test_every_rule_has_a_violating_game() -> None:
     assert {rule for _, rule, _ in LIARS} == set(RULES)
 
 
-def test_the_message_leads_to_the_state() -> None:
+def test_message_gives_the_actions_to_the_state() -> None:
     """Playing the actions named gives the state that breaks the rule."""
     with pytest.raises(GameContractError) as caught:
         check_game(NothingToDo)
@@ -722,7 +722,7 @@ def test_the_message_leads_to_the_state() -> None:
     assert not state.is_terminal
 
 
-def test_an_honest_game_passes() -> None:
+def test_valid_game_passes() -> None:
     report = check_game(Pile)
     assert report == GameReport("Pile", 20, report.plies, 4, 7, 0, 2, (2,))
     assert report.shortest * 20 <= report.plies <= report.longest * 20
@@ -893,15 +893,15 @@ def test_check_game_refuses_a_die_of_six_sides_whatever_the_seed(seed: int) -> N
         check_game(RollsAGlobalDie, seed=seed)
 
 
-def test_caches_are_no_change() -> None:
+def test_cached_attributes_are_no_mutation() -> None:
     assert check_game(Caches).unfinished == 0
 
 
-def test_the_least_game_passes() -> None:
+def test_minimal_game_passes() -> None:
     assert check_game(Plain) == GameReport("Plain", 20, 60, 3, 3, 0, 1, None)
 
 
-def test_long_games_are_counted() -> None:
+def test_cut_games_are_counted() -> None:
     # Seven stones take four moves at least: some games are over by then, and some are not.
     report = check_game(Pile, max_moves=4, games=50)
     assert 0 < report.unfinished < 50
@@ -910,7 +910,7 @@ def test_long_games_are_counted() -> None:
         check_game(Pile, max_moves=3, games=5)
 
 
-def test_arguments_are_checked() -> None:
+def test_check_game_refuses_invalid_arguments() -> None:
     with pytest.raises(InvalidArgumentError, match="factory"):
         check_game(Pile())  # type: ignore[arg-type]
     for name in ("games", "max_moves"):
