@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Pile:
-    """Take one or two of seven stones; who takes the last one wins. Honest: the liars below change one thing each."""
+    """Nim with one heap of seven stones: a valid game; each class below changes one thing."""
 
     num_actions = 3
     num_players = 2

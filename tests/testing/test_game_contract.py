@@ -1,4 +1,4 @@
-"""The contract test of games: an honest game passes, and each of a zoo of liars is caught by the rule it breaks."""
+"""`check_game`: valid games pass, and each violation is reported under its rule."""
 
 from __future__ import annotations
 
@@ -176,10 +176,10 @@ VIOLATIONS: list[tuple[type, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("liar", "rule", "text"), VIOLATIONS, ids=lambda entry: getattr(entry, "__name__", None))
-def test_each_violation_is_reported_with_its_rule(liar: type, rule: str, text: str) -> None:
+@pytest.mark.parametrize(("game", "rule", "text"), VIOLATIONS, ids=lambda entry: getattr(entry, "__name__", None))
+def test_each_violation_is_reported_with_its_rule(game: type, rule: str, text: str) -> None:
     with pytest.raises(GameContractError) as caught:
-        check_game(liar, max_moves=50)
+        check_game(game, max_moves=50)
     message = str(caught.value)
     assert message.startswith(f"broken rule {rule!r} ({RULES[rule]}): "), message
     assert text in message
