@@ -1,4 +1,4 @@
-"""Gumbel search as users call it: both worlds, few simulations, plans and their cuts, proofs, the improved policy."""
+"""Gumbel as users call it: games and models, mates, proven results."""
 
 from __future__ import annotations
 

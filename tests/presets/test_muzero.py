@@ -1,4 +1,4 @@
-"""MuZero as users call it: roots, batches, kept trees, players; and right where the right answer is known."""
+"""MuZero as users call it: parameters, batches, answers, limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""UCT as a player: wins and blocks found, small games played perfectly, values that converge; and its options."""
+"""UCT: immediate wins and blocks, small games, convergence of values, and the preset's options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees and forests as handles: growing, moving on, stopping, and what happens when something raises in between."""
+"""`Forest` and `Tree`: simulate, advance, reset."""
 
 from __future__ import annotations
 

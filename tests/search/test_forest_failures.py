@@ -1,4 +1,4 @@
-"""Forests under interruption: stop, reentrance, snapshots, exceptions and rollback."""
+"""Forests under interruption: stop, re-entrance, snapshots, exceptions and rollback."""
 
 from __future__ import annotations
 
