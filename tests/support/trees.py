@@ -153,3 +153,35 @@ class Failing:
         if self.left == 0:
             raise self.error
         return None, np.array([hashed_value(row) for row in observations])
+
+
+def wins_at_once(state: Any, player: int) -> list[int]:
+    """The actions after which `player`, who is to move, has won."""
+    return [
+        action
+        for action in state.legal_actions()
+        if state.play(action).is_terminal and state.play(action).returns()[player] == 1
+    ]
+
+
+def with_threats(start: Any, kind: str, mover: int, count: int) -> list[tuple[Any, int]]:
+    """Positions of random games with one move that wins at once, or that alone stops the opponent from it."""
+    found: list[tuple[Any, int]] = []
+    for seed in range(4000):
+        state = random_position(start, 6 + seed % 22, seed)
+        if state.to_play != mover:
+            continue
+        wins = wins_at_once(state, mover)
+        if kind == "win" and len(wins) == 1:
+            found.append((state, wins[0]))
+        elif kind == "block" and not wins:
+            safe = [
+                action
+                for action in state.legal_actions()
+                if not state.play(action).is_terminal and not wins_at_once(state.play(action), 1 - mover)
+            ]
+            if len(safe) == 1 and len(state.legal_actions()) > 2:
+                found.append((state, safe[0]))
+        if len(found) == count:
+            return found
+    raise AssertionError("not enough positions")
