@@ -81,7 +81,7 @@ def first_play_urgency(value: Any, name: str) -> Any:
 
 
 def _reader_of(part: Any) -> Callable[[Any], dict[str, Any]]:
-    """Returns a function that reads the fields of class `part` that cross to the engine from an object that has them."""
+    """Returns a function that reads the engine fields of class `part` from an object that has fields of these names."""
     names = tuple(each.name for each in fields(part) if each.metadata.get("engine"))
     if len(names) < 2:
         return lambda source: {name: getattr(source, name) for name in names}
@@ -334,7 +334,7 @@ MOST_WRAPPED = 4
 
 
 class AssumedPlayers(int):
-    """A default number of players, equal to the plain number and told apart from one that was given."""
+    """A default number of players, equal to the plain number and distinguishable from a given one."""
 
     def __repr__(self) -> str:
         return str(int(self))

@@ -1,4 +1,4 @@
-"""UCT as a player: wins and blocks found, small games played perfectly, values that converge; and its options."""
+"""UCT: immediate wins and blocks, small games, convergence of values, and the preset's options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.trees import Hashed, PythonGame, after, fingerprint, hashed_value, random_position
+from tests.support.trees import Hashed, PythonGame, after, fingerprint, hashed_value, random_position, with_threats
 
 import pondertree
 from pondertree.evaluators import Rollout, Uniform
@@ -15,38 +15,6 @@ from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.testing.tabular import TabularGame, minimax_value
 
 # --- Immediate wins and must-blocks -----------------------------------------------------------------------------
-
-
-def wins_at_once(state: Any, player: int) -> list[int]:
-    """The actions after which `player`, who is to move, has won."""
-    return [
-        action
-        for action in state.legal_actions()
-        if state.play(action).is_terminal and state.play(action).returns()[player] == 1
-    ]
-
-
-def with_threats(start: Any, kind: str, mover: int, count: int) -> list[tuple[Any, int]]:
-    """Positions of random games with one move that wins at once, or that alone stops the opponent from it."""
-    found: list[tuple[Any, int]] = []
-    for seed in range(4000):
-        state = random_position(start, 6 + seed % 22, seed)
-        if state.to_play != mover:
-            continue
-        wins = wins_at_once(state, mover)
-        if kind == "win" and len(wins) == 1:
-            found.append((state, wins[0]))
-        elif kind == "block" and not wins:
-            safe = [
-                action
-                for action in state.legal_actions()
-                if not state.play(action).is_terminal and not wins_at_once(state.play(action), 1 - mover)
-            ]
-            if len(safe) == 1 and len(state.legal_actions()) > 2:
-                found.append((state, safe[0]))
-        if len(found) == count:
-            return found
-    raise AssertionError("not enough positions")
 
 
 @pytest.mark.parametrize("kind", ["win", "block"])

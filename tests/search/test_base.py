@@ -1,4 +1,4 @@
-"""`run`, `search` and `get_policy`: batches, seeds, limits, threads, and the same answer twice."""
+"""`run`, `search` and `get_policy`: batches, seeds, limits, threads, reproducibility."""
 
 from __future__ import annotations
 

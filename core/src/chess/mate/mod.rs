@@ -1,9 +1,9 @@
 //! Mate search for chess. Depth is counted in moves: mate in n is 2n - 1 plies.
 //!
 //! - `mate_search`: full-width and exact. Its proofs hold against every defence and respect every draw: stalemate, insufficient
-//! material, and, as below the root of every search, threefold repetition and the 50-move rule.
+//!   material, and, as below the root of every search, threefold repetition and the 50-move rule.
 //! - `checks_first`: the shallow search at leaves. The attacker only gives check, so it may miss mates, but its mates are
-//! proven.
+//!   proven.
 //!
 //! `table` is the transposition table, `prover` the proof search.
 

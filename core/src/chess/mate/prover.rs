@@ -2,8 +2,8 @@
 //!
 //! Proofs do not depend on the path to a position, so that one table serves all paths:
 //! - A position that occurred twice in the game is a draw when it recurs. One that occurred once or never would have to occur
-//! twice on the line to the mate; but the line of a shortest mate never returns to a position, since it would mate from there
-//! at once.
+//!   twice on the line to the mate; but the line of a shortest mate never returns to a position, since it would mate from there
+//!   at once.
 //! - The halfmove clock is part of the key where the 50-move rule can apply.
 
 use cozy_chess::{Board, Move, Piece, Square};
