@@ -1,4 +1,4 @@
-"""Pictures of a tree."""
+"""Drawings of a tree."""
 
 from __future__ import annotations
 

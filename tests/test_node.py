@@ -1,4 +1,4 @@
-"""`Node`: signs, sums and counts against a recomputation, and what every tree must satisfy."""
+"""`Node`: signs, sums and counts, and invariants of every tree."""
 
 from __future__ import annotations
 

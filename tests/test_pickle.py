@@ -1,4 +1,4 @@
-"""Results, nodes and searches pickle and copy: what comes back answers as what went in."""
+"""Pickles and copies of results, nodes and searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The twin's random numbers: pinned, because the engine must draw the same ones."""
+"""The random numbers of Python, pinned: the engine must draw the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`SearchResult`: what each field promises, and what a proven root does to the answer."""
+"""`SearchResult`: its fields, and the effect of a proven root."""
 
 from __future__ import annotations
 

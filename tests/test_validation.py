@@ -1,4 +1,4 @@
-"""Checks of arguments: a bad entry of a list is named by its row."""
+"""Checks of arguments: errors name the argument and its row."""
 
 from __future__ import annotations
 

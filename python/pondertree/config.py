@@ -334,7 +334,7 @@ MOST_WRAPPED = 4
 
 
 class AssumedPlayers(int):
-    """A default number of players, equal to the plain number and told apart from one that was given."""
+    """A default number of players, equal to the plain number and distinguishable from a given one."""
 
     def __repr__(self) -> str:
         return str(int(self))

@@ -1,4 +1,4 @@
-"""Environments as games of one player: what they look like, and what happens when they break their word."""
+"""Gymnasium environments as games of one player: observations, masks, and invalid environments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chess against python-chess, and against published counts of moves."""
+"""Chess rules compared with python-chess, and published perft counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boards of python-chess in every search: they come in with their history, and moves go out."""
+"""python-chess boards in every search: conversion with history, and answers as `chess.Move`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`connect_four.solve`: what it answers, refuses and raises. `core/tests/connect_four_solver.rs` tests more of it."""
+"""`connect_four.solve`: solutions, limits and errors. `core/tests/connect_four_solver.rs` tests the solver itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of games on everything that is one: the compiled games, the examples, and the random games of tests."""
+"""The contract of states for the compiled games, the examples, and the random games of tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches of games whose `play` is not a pure function: they are refused, and pure games are not."""
+"""Games whose `play` is not a pure function are refused by searches; pure games are not."""
 
 from __future__ import annotations
 

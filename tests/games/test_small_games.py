@@ -1,4 +1,4 @@
-"""Tic-tac-toe, connect four and Othello against OpenSpiel, and against a plain reading of the moves played."""
+"""Tic-tac-toe, Connect 4 and Othello compared with OpenSpiel, and with the moves played."""
 
 from __future__ import annotations
 

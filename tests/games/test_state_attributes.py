@@ -1,4 +1,4 @@
-"""What a state holds: compared without being trusted, whatever its parts are."""
+"""Comparison of attributes of states, robust against broken parts."""
 
 from __future__ import annotations
 

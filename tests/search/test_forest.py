@@ -1,4 +1,4 @@
-"""Trees and forests as handles: growing, moving on, stopping, and what happens when something raises in between."""
+"""`Forest` and `Tree`: simulate, advance, reset."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def statistics(node: pondertree.Node) -> tuple[Any, ...]:
     )
 
 
-# --- Growing ------------------------------------------------------------------------------------------------------
+# --- Simulate -----------------------------------------------------------------------------------------------------
 
 
 @BOTH
@@ -72,7 +72,7 @@ def test_results_take_a_temperature_per_tree() -> None:
     assert [result.action for result in cold] == [result.action for result in forest.results()]
 
 
-# --- Moving on ----------------------------------------------------------------------------------------------------
+# --- Advance and reset --------------------------------------------------------------------------------------------
 
 
 @BOTH

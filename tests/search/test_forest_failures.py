@@ -1,4 +1,4 @@
-"""Forests under interruption: stop, reentrance, snapshots, exceptions and rollback."""
+"""Forests under interruption: stop, re-entrance, snapshots, exceptions and rollback."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def raised_by(call: Callable[[], object]) -> BaseException | None:
     return None
 
 
-# --- When something raises ----------------------------------------------------------------------------------------
+# --- Exceptions ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wrap", [False, True])

@@ -1,4 +1,4 @@
-"""Hidden states in memory: they count in limits, and room for them is not taken before it is needed."""
+"""Hidden states in memory limits, and reservation of their pool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An array of observations handed to `run`: one observation, a batch, or refused; never a batch taken for one."""
+"""Arrays of observations in `run`: one observation, a batch, or refused as ambiguous."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`root_actions`: every search looks at these moves alone at its root, and equals the reference implementation."""
+"""`root_actions` in every search, compared with the reference implementation."""
 
 from __future__ import annotations
 

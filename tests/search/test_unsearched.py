@@ -1,4 +1,4 @@
-"""An answer after no simulation at all warns; an answer that needs none does not."""
+"""`UnsearchedWarning`: issued for answers without simulations, unless no search is needed."""
 
 from __future__ import annotations
 

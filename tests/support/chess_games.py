@@ -23,7 +23,7 @@ PERFT = [
 MOST_MOVES = "R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1"
 
 
-# Starts that lead soon to what is rare from the first move: promotions, castling, en passant, bare kings.
+# Starts with promotions, castling, en passant and bare kings within few moves.
 STARTS = [
     *(fen for fen, _ in PERFT),
     MOST_MOVES,
@@ -43,7 +43,7 @@ STARTS = [
 def random_games(
     count: int, seed: int, moves: int, starts: list[str] | None = None
 ) -> Iterator[tuple[Chess, chess.Board]]:
-    """Positions of random games, as both libraries see them."""
+    """Yields positions of random games as states and boards."""
     for number in range(count):
         random = Random(fold(seed, number), PLAYOUT)
         fens = STARTS if starts is None else starts
@@ -62,7 +62,7 @@ def random_games(
 
 
 def same_position_count(board: chess.Board) -> int:
-    """How often the position stood on the board before, counted slowly."""
+    """Returns how often the position occurred before on the board, counted slowly."""
     here = board.copy()
     key, count = here._transposition_key(), 0
     while here.move_stack:

@@ -1,4 +1,4 @@
-"""The random test games: they must be games, and as awkward as they promise."""
+"""The random test games: contract, determinism, and their exact solvers."""
 
 from __future__ import annotations
 
