@@ -1,4 +1,4 @@
-"""The twin's random numbers: pinned, because the engine must draw the same ones."""
+"""The reference's random numbers: pinned, because the engine must draw the same ones."""
 
 from __future__ import annotations
 

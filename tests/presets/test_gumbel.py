@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracle.test_engine_latent import Pair
 from tests.presets.test_muzero import assert_same_tree
 from tests.presets.test_uct import with_threats
+from tests.support.engine_latent import Pair
 from tests.support.models import TableModel
 from tests.support.trees import PythonGame, after, every_node, fingerprint, random_position
 from tests.support.worlds import Decisions, Guess, Rules, Wide

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracle.test_engine_latent import Pair
+from tests.support.engine_latent import Pair
 from tests.support.models import TableModel
 from tests.support.trees import PythonGame, after, every_node, fingerprint, random_position
 from tests.support.worlds import Decisions, Guess, Rules, Wide
@@ -861,7 +861,7 @@ def test_values_of_one_player_approach_the_exact_ones(normalize: Any) -> None:
 
 
 @pytest.mark.parametrize("normalize", ["node", "tree"])
-def test_4672_actions_equal_the_twin(normalize: str) -> None:
+def test_4672_actions_equal_the_reference(normalize: str) -> None:
     model = TableModel(4672, levels=101, largest_reward=1.0)
     options = {"num_players": 2, "discount": 1.0, "normalize": normalize, "seed": 3}
     legal = list(range(100, 4000, 130))
