@@ -1,4 +1,4 @@
-"""Measures the search on a GPU against the bare network and against mctx with pgx, in one call.
+"""Benchmarks searches on a GPU against the bare network, and against mctx with pgx.
 
 `python benches/gpu.py [WORD ...]` runs the cases whose names have one of the words in them. PyTorch must be installed
 with the package; JAX, mctx and pgx only for the peer.
@@ -21,7 +21,7 @@ from gpu_report import renewed, table
 
 HERE = Path(__file__).parent
 RECORD, PAGE = HERE / "gpu.json", HERE / "RESULTS.md"
-#: What is asked of each side before anything is measured.
+#: Checks of the libraries of each side.
 OURS = "import pondertree, torch; print('gpu' if torch.cuda.is_available() else 'cpu')"
 PEER = "import jax, mctx, pgx; print(jax.default_backend())"
 ENVIRONMENT = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
@@ -29,7 +29,7 @@ Lines = list[dict[str, Any]]
 
 
 def arguments() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
-    """What was given, looked at before anything is measured."""
+    """Parses and validates the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     names = "; ".join((*CASES, AGREEMENT))
     parser.add_argument("words", nargs="*", metavar="WORD", help=f"parts of names (default: all): {names}")
@@ -72,29 +72,29 @@ def _check_writable(parser: argparse.ArgumentParser, file: Path) -> None:
 
 
 def check_libraries(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
-    """Ends with 2 where there is not what is needed: the other side is not to find out after minutes."""
+    """Exits with 2 if a library or the GPU is missing, before minutes of measurements."""
     advice = {OURS: "install the package with PyTorch", PEER: "install jax, mctx and pgx, or give --no-peer"}
-    for question in (OURS, PEER) if with_peer(given) else (OURS,):
-        asked = subprocess.run(
-            [sys.executable, "-c", question], capture_output=True, text=True, check=False, env=ENVIRONMENT
+    for probe in (OURS, PEER) if with_peer(given) else (OURS,):
+        check = subprocess.run(
+            [sys.executable, "-c", probe], capture_output=True, text=True, check=False, env=ENVIRONMENT
         )
-        if asked.returncode:
-            why = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
-            parser.error(f"{why}: {advice[question]}")
-        if asked.stdout.split()[-1] == "cpu" and not given.small:
-            what = "PyTorch has no GPU" if question == OURS else "JAX has no GPU (--no-peer does without it)"
+        if check.returncode:
+            why = (check.stderr.strip().splitlines() or ["no reason given"])[-1]
+            parser.error(f"{why}: {advice[probe]}")
+        if check.stdout.split()[-1] == "cpu" and not given.small:
+            what = "PyTorch has no GPU" if probe == OURS else "JAX has no GPU (--no-peer does without it)"
             parser.error(f"{what}; --small runs tiny sizes without one")
 
 
 def with_peer(given: argparse.Namespace) -> bool:
-    """Whether there is something to compare."""
+    """Whether a case has a peer to compare with."""
     return not given.no_peer and any(case.times_mctx is not None for case in cases(given.words).values())
 
 
 def measure(script: str, options: list[str], found: Lines) -> bool:
-    """Adds what a script prints, and says whether it came to its end.
+    """Runs a script and collects its lines; returns whether it succeeded.
 
-    In a process of its own: two libraries on one GPU get in each other's way.
+    Each side has its own process: two libraries on one GPU compete for memory.
     """
     command = [sys.executable, str(HERE / script), *options]
     with (
@@ -103,7 +103,7 @@ def measure(script: str, options: list[str], found: Lines) -> bool:
     ):
         try:
             for line in process.stdout or ():
-                # Who is killed may leave half a line.
+                # A killed process may leave a partial line.
                 if line.startswith("{") and line.endswith("}\n"):
                     found.append(json.loads(line))
                     _tell(script, found[-1])
@@ -129,7 +129,7 @@ def _tell(script: str, line: dict[str, Any]) -> None:
 
 
 def lines_in(parser: argparse.ArgumentParser, file: Path) -> Lines:
-    """What a script has printed into a file."""
+    """Reads the lines that a script has printed into a file."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
         found = [json.loads(line) for line in lines if line.startswith("{")]
@@ -141,7 +141,7 @@ def lines_in(parser: argparse.ArgumentParser, file: Path) -> Lines:
 
 
 def joined(ours: Lines, peers: Lines) -> Lines:
-    """A row for each case, with its bars; there are none for tiny sizes."""
+    """Joins both sides to one row per case, with its bars; `--small` has none."""
     rows = []
     is_small = bool(ours and ours[0].get("small"))
     for name, case in CASES.items():
@@ -159,7 +159,7 @@ def joined(ours: Lines, peers: Lines) -> Lines:
 
 
 def record_of(ours: Lines, peers: Lines, note: str | None) -> dict[str, Any]:
-    """All that was measured, to four digits."""
+    """The record of all measurements, rounded to four digits."""
     about = ours[0]
     versions = {
         name: line[name] for line in (about, *peers[:1]) for name in ("torch", "jax", "mctx", "pgx") if name in line
@@ -185,12 +185,12 @@ def _rounded(value: Any) -> Any:
 
 
 def as_text(record: dict[str, Any]) -> str:
-    """As it is kept."""
+    """Serialises a record as in `gpu.json`."""
     return json.dumps(record, indent=1) + "\n"
 
 
 def shortcoming(ours: Lines, peers: Lines) -> str | None:
-    """Why this is no record, if it is none."""
+    """Why the measurements are incomplete; None if they are not."""
     for side, lines in (("ours", ours), ("mctx", peers)):
         about = lines[0] if lines else {"device": "nothing"}
         if about.get("small") or about["device"] in ("no GPU", "nothing") or "cpu" in about["device"].lower():
@@ -204,7 +204,7 @@ def shortcoming(ours: Lines, peers: Lines) -> str | None:
 
 
 def main() -> int:
-    """Runs everything, prints the table, and writes what was asked for.
+    """Runs both sides, prints the table and writes the record.
 
     1 if a side did not come to its end, 2 if there is not what is needed for what was asked.
     """
@@ -219,7 +219,7 @@ def main() -> int:
         try:
             check_libraries(parser, given)
             code = 0 if measure("gpu_ours.py", options, ours) else 1
-            # Without a case of ours there is nothing to compare with.
+            # Without our own cases there is nothing to compare.
             if with_peer(given) and len(ours) > 1 and not measure("gpu_mctx.py", options, peers):
                 code = 1
         except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""What is measured on a GPU, and the bars. Both sides read it, so that they measure the same."""
+"""The cases of the GPU benchmark and their bars, shared by both sides."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ GAMES = {
 
 @dataclass(frozen=True)
 class GameCase:
-    """A search with a network; ours has two groups of `batch` trees."""
+    """A search with a network; Pondertree runs two groups of `batch` trees."""
 
     game: str
     search: str
     batch: int
     simulations: int
     times_mctx: float | None = None
-    """How many times as fast as mctx it is to be, at the batch or at our number of trees, whichever is better.
+    """The bar for the speed relative to mctx, at `batch` trees or at twice as many, whichever is faster.
 
-    Without it, there is no peer.
+    None: the case has no peer.
     """
     share: float | None = None
-    """How much of the bare network's rate it is to have."""
+    """The bar for the share of the bare network's rate."""
     solve: bool = False
-    """Whether ends that are met are proven, as they are by default. mctx has nothing like it."""
+    """Whether proven results are propagated, as by default; mctx has no such option."""
     plays_on: bool = False
-    """Whether trees have been searched and played on before, as in self-play."""
+    """Whether trees are reused from the move before, as in self-play."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,12 @@ CASES: dict[str, GameCase | LatentCase] = {
     "MuZero, 256 x 50, 4672 actions": LatentCase("puct", 256, 50, 4672, 20),
 }
 
-#: Not a case, but asked for in the same way.
+#: Selected on the command line like a case.
 AGREEMENT = "agreement"
 
 
 def cases(named: Sequence[str], *, small: bool = False) -> dict[str, GameCase | LatentCase]:
-    """Those whose names have one of these words in them, in any case of letters; all if there are none."""
+    """Selects cases whose names contain one of these words, ignoring case; all if there are none."""
     words = [word.casefold() for word in named]
     return {
         name: replace(case, batch=4, simulations=4) if small else case
@@ -91,10 +91,10 @@ def cases(named: Sequence[str], *, small: bool = False) -> dict[str, GameCase | 
 
 
 def with_agreement(named: Sequence[str]) -> bool:
-    """Whether it is asked for."""
+    """Whether the agreement run is selected."""
     return not named or any(word.casefold() == AGREEMENT for word in named)
 
 
 def unknown(named: Sequence[str]) -> list[str]:
-    """The words that are in no name."""
+    """Words that select nothing."""
     return [word for word in named if not cases([word]) and not with_agreement([word])]

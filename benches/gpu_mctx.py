@@ -1,4 +1,4 @@
-"""mctx with pgx on a GPU: one line of JSON for each case named on the command line. `gpu.py` starts it."""
+"""mctx with pgx on a GPU: one line of JSON for each case selected on the command line. `gpu.py` starts it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import mctx
 import pgx
 from gpu_cases import GAMES, GameCase, LatentCase, cases
 
-#: A search that takes longer than so many seconds is timed once, compiled but not warmed up, and at one batch alone.
+#: A search that takes longer, in seconds, is timed once, without warm-up and at one batch size only.
 LONG = 5.0
 ROUNDS = 3
-#: Random moves before a root, as on our side.
+#: Random moves before a root, as in `gpu_ours.py`.
 FEWEST_MOVES, MOST_MOVES = 2, 12
-#: Roots are made so many at a time; every number of trees that is measured is a multiple of it.
+#: Roots are created in chunks of this size, of which every measured number of trees is a multiple.
 PIECE = 256
 
 
 def seconds_of(function: Any, *arguments: Any) -> tuple[float, int]:
-    """(the median of some calls, how many they were), after one that warms up. Of long ones, the first is enough."""
+    """Returns (median seconds, number of calls) after a warm-up; long calls are timed once."""
     compiled = function.lower(*arguments).compile()
     walls: list[float] = []
     while len(walls) < 1 + ROUNDS:
@@ -37,9 +37,9 @@ def seconds_of(function: Any, *arguments: Any) -> tuple[float, int]:
 
 
 def bare_seconds(function: Any, *arguments: Any) -> float:
-    """Seconds of one call on the device, many of them in one program, as the recorded network of ours.
+    """Seconds of one call on the device, averaged over many in one program, like our captured graphs.
 
-    Each has its last argument by way of what the one before has said, so that none can be left out.
+    The last argument of each call depends on the previous output, so that none is eliminated.
     """
     calls = 3 if jax.default_backend() == "cpu" else 100
 
@@ -47,8 +47,8 @@ def bare_seconds(function: Any, *arguments: Any) -> float:
     def many(*arguments: Any) -> Any:
         *others, last = arguments
 
-        def once(_: Any, said: Any) -> Any:
-            one = jax.tree_util.tree_leaves(said)[0].ravel()[0]
+        def once(_: Any, output: Any) -> Any:
+            one = jax.tree_util.tree_leaves(output)[0].ravel()[0]
             return function(*others, jnp.where(one == jnp.inf, jnp.zeros_like(last), last))
 
         first = jax.tree_util.tree_map(
@@ -64,7 +64,7 @@ def bare_seconds(function: Any, *arguments: Any) -> float:
 
 @functools.cache
 def opener(game: str) -> tuple[Any, Any]:
-    """(the game, a function from keys to positions after 2 to 12 random moves, none of which ends it)."""
+    """Returns the game and a function from keys to positions after 2 to 12 random moves, none of them terminal."""
     env = pgx.make(game)
 
     def opening(key: Any) -> Any:
@@ -84,14 +84,14 @@ def opener(game: str) -> tuple[Any, Any]:
 
 
 def openings(game: str, trees: int) -> tuple[Any, Any]:
-    """(the game, its states); made in pieces of one size, so that it is compiled once."""
+    """Returns the game and its states, created in chunks of one size, so that one compilation suffices."""
     env, opened = opener(game)
     keys = jax.random.split(jax.random.PRNGKey(0), trees).reshape(-1, min(trees, PIECE), 2)
     return env, jax.tree.map(lambda *parts: jnp.concatenate(parts), *map(opened, keys))
 
 
 def residual_weights(key: Any, game: Any, planes: int) -> dict[str, Any]:
-    """The same shapes as those of `gpu_networks.Residual`, but that pgx has its own number of planes."""
+    """Weights with the shapes of `gpu_networks.Residual`, except for pgx's number of planes."""
     keys = iter(jax.random.split(key, 4 + 2 * game.blocks))
 
     def draw(*shape: int) -> Any:
@@ -111,7 +111,7 @@ def residual_weights(key: Any, game: Any, planes: int) -> dict[str, Any]:
 
 
 def convolve(numbers: Any, weights: Any) -> Any:
-    """One convolution that keeps the size of the board."""
+    """A convolution with SAME padding."""
     layout = ("NHWC", "HWIO", "NHWC")
     return jax.lax.conv_general_dilated(numbers, weights, (1, 1), "SAME", dimension_numbers=layout)
 
@@ -127,7 +127,7 @@ def residual(weights: dict[str, Any], observations: Any) -> tuple[Any, Any]:
 
 
 def game_case(case: GameCase, trees: int) -> dict[str, Any]:
-    """Simulations a second, and positions a second of the network alone, at so many trees."""
+    """Simulations per second, and positions per second of the bare network, for a number of trees."""
     game = GAMES[case.game]
     env, state = openings(game.pgx, trees)
     weights = residual_weights(jax.random.PRNGKey(1), game, state.observation.shape[-1])
@@ -168,7 +168,7 @@ def game_case(case: GameCase, trees: int) -> dict[str, Any]:
 
 
 def latent_case(case: LatentCase, trees: int) -> dict[str, Any]:
-    """Milliseconds of a search in a learned model, and of as many steps of the model alone."""
+    """Milliseconds of a search in a learned model, and of as many steps of the bare model."""
     keys = jax.random.split(jax.random.PRNGKey(0), 4)
     width, actions = case.width, case.actions
 
@@ -178,8 +178,8 @@ def latent_case(case: LatentCase, trees: int) -> dict[str, Any]:
     weights = (draw(keys[0], width + actions, width), draw(keys[1], width, width), draw(keys[2], width, actions + 2))
 
     def say(weights: Any, hidden: Any) -> tuple[Any, Any, Any]:
-        said = (hidden @ weights[2]).astype(jnp.float32)
-        return said[:, :actions], jnp.tanh(said[:, -2]), said[:, -1] * 0.1
+        output = (hidden @ weights[2]).astype(jnp.float32)
+        return output[:, :actions], jnp.tanh(output[:, -2]), output[:, -1] * 0.1
 
     def recurrent(weights: Any, _: Any, action: Any, hidden: Any) -> Any:
         seen = jnp.concatenate([hidden, jax.nn.one_hot(action, actions, dtype=hidden.dtype)], -1)
@@ -209,7 +209,7 @@ def latent_case(case: LatentCase, trees: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Runs the cases named, models first: games at the batch and at the two batches that ours has, models at one."""
+    """Runs the selected cases, models first: games at one and at two batches of trees, models at one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("words", nargs="*")
     parser.add_argument("--small", action="store_true")

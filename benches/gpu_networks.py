@@ -1,4 +1,4 @@
-"""The networks of the comparison on a GPU, in PyTorch: plain modules, as anyone would write them."""
+"""The networks of the GPU benchmark: plain PyTorch modules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.nn import functional
 
 
 class Residual(nn.Module):
-    """A trunk of residual blocks, a policy of 32 planes and a linear layer, a value of the mean over the board."""
+    """Residual blocks; a policy head of 32 planes and a linear layer; a value head on the mean over the board."""
 
     def __init__(self, planes: int, board: tuple[int, int], channels: int, blocks: int, actions: int) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Residual(nn.Module):
 
 
 class LatentModel(nn.Module):
-    """A step of two layers in hidden states of one width, and one layer for all that is said of them."""
+    """A model with a two-layer transition and a single-layer head."""
 
     def __init__(self, width: int, actions: int) -> None:
         super().__init__()
@@ -41,24 +41,24 @@ class LatentModel(nn.Module):
         self.heads = nn.Linear(width, actions + 2, bias=False)
 
     def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
-        """An observation is a hidden state already."""
+        """Takes the observation as hidden state."""
         logits, value, _ = self._say(observations)
         return observations, logits, value
 
     def recurrent_inference(self, hidden: Any, actions: Any) -> tuple[Any, Any, Any, Any]:
-        """One step."""
+        """Computes one step."""
         chosen = functional.one_hot(actions, self.actions).to(hidden.dtype)
         hidden = torch.tanh(self.second(functional.relu(self.first(torch.cat([hidden, chosen], 1)))))
         logits, value, reward = self._say(hidden)
         return hidden, reward, logits, value
 
     def _say(self, hidden: Any) -> tuple[Any, Any, Any]:
-        said = self.heads(hidden).float()
-        return said[:, : self.actions], torch.tanh(said[:, -2]), said[:, -1] * 0.1
+        output = self.heads(hidden).float()
+        return output[:, : self.actions], torch.tanh(output[:, -2]), output[:, -1] * 0.1
 
 
 class Table(nn.Module):
-    """Logits and values that look random and are exact on every device: small whole numbers of the observation."""
+    """A network of hash functions, exact on every device: small integers of the observation."""
 
     def __init__(self, cells: int, actions: int) -> None:
         super().__init__()

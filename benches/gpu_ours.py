@@ -1,4 +1,4 @@
-"""Pondertree on a GPU: one line of JSON for each case named on the command line. `gpu.py` starts it."""
+"""Pondertree on a GPU: one line of JSON for each case selected on the command line. `gpu.py` starts it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pondertree.models import TorchModel
 
 DTYPE = torch.bfloat16 if DEVICE == "cuda" else torch.float32
 ROUNDS = 5
-#: Before that, libraries choose their kernels, and graphs are recorded.
+#: Before measurements: libraries choose their kernels, and graphs are captured.
 WARM_UPS = 6
 
 
@@ -66,7 +66,7 @@ class TimedTorch(Torch):
 
 
 def seconds_of(work: Any, calls: int = 100) -> float:
-    """Seconds of one call on the device, many of them queued one behind another."""
+    """Seconds of one call on the device, averaged over many in the queue."""
     for _ in range(5):
         work()
     _finish()
@@ -83,7 +83,7 @@ def _finish() -> None:
 
 
 def recorded_seconds(work: Callable[[], Any]) -> float:
-    """Seconds of some work alone: recorded as one graph where there is a GPU, with inputs that are there already."""
+    """Seconds of work on device-resident inputs, captured as a graph on a GPU."""
     with torch.inference_mode(), torch.backends.cudnn.flags(enabled=True, benchmark=True):
         if DEVICE != "cuda":
             return seconds_of(work, 3)
@@ -100,20 +100,20 @@ def recorded_seconds(work: Callable[[], Any]) -> float:
 
 
 def bare_seconds(module: Any, batch: int, shape: tuple[int, ...]) -> float:
-    """Seconds of the network alone for a batch."""
+    """Seconds of the bare network for a batch."""
     observations = torch.rand((batch, *shape), device=DEVICE).to(DTYPE).contiguous(memory_format=torch.channels_last)
     return recorded_seconds(lambda: module(observations))
 
 
 def step_seconds(module: Any, case: LatentCase) -> float:
-    """Seconds of one step of the model alone for a batch."""
+    """Seconds of one step of the bare model for a batch."""
     hidden = torch.rand((case.batch, case.width), device=DEVICE).to(DTYPE)
     actions = torch.arange(case.batch, device=DEVICE) % case.actions
     return recorded_seconds(lambda: module.recurrent_inference(hidden, actions))
 
 
 def play_on(forest: Any, states: Sequence[Any]) -> None:
-    """A search, and a move in every tree: those whose game is over then begin anew, as self-play does."""
+    """Searches and plays a move in every tree; finished games restart, as in self-play."""
     forest.simulate(add_noise=True)
     for index, action in enumerate(forest.actions().tolist()):
         if forest.state(index).play(action).is_terminal:
@@ -125,7 +125,7 @@ def play_on(forest: Any, states: Sequence[Any]) -> None:
 
 
 def game_case(case: GameCase, warm_ups: int, rounds: int) -> dict[str, Any]:
-    """A search with a network: rates, the share of the bare network, and where the time goes."""
+    """Measures a search with a network: rate, share of the bare network, and time by phase."""
     game = GAMES[case.game]
     torch.manual_seed(0)
     network = Residual(game.planes, game.board, game.channels, game.blocks, game.actions).to(DEVICE, DTYPE).eval()
@@ -186,7 +186,7 @@ def game_case(case: GameCase, warm_ups: int, rounds: int) -> dict[str, Any]:
 
 
 def latent_case(case: LatentCase, warm_ups: int, rounds: int) -> dict[str, Any]:
-    """A search in a learned model, and as many steps of the model alone."""
+    """Measures a search in a learned model, and as many steps of the bare model."""
     torch.manual_seed(0)
     module = LatentModel(case.width, case.actions).to(DEVICE, DTYPE)
     model = TorchModel(module, DEVICE)
@@ -198,7 +198,7 @@ def latent_case(case: LatentCase, warm_ups: int, rounds: int) -> dict[str, Any]:
         times = [time.perf_counter()]
         forest = search.forest(observation=seen)
         times.append(time.perf_counter())
-        # mctx adds noise, too; Gumbel search has numbers of its own.
+        # mctx adds noise, too; Gumbel search draws its own numbers.
         forest.simulate(add_noise=True if case.search == "puct" else None)
         times.append(time.perf_counter())
         forest.actions()
@@ -223,7 +223,7 @@ def latent_case(case: LatentCase, warm_ups: int, rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Runs the cases named."""
+    """Runs the selected cases."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("words", nargs="*")
     parser.add_argument("--small", action="store_true")

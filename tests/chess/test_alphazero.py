@@ -1,4 +1,4 @@
-"""Seed 0's `MCTS`, and its usage example."""
+"""`MCTS` of the AlphaZero chess specification, and its usage example."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pondertree.errors import InvalidArgumentError, UsageError
 from pondertree.evaluators import Uniform
 from pondertree.reference import alphazero as reference
 
-# Word for word, after the import lines.
+# Verbatim from the specification, after the imports.
 USAGE = """
 # Setup
 nn = ChessNN()
@@ -54,7 +54,7 @@ for move_number in range(max_moves):
 
 
 class Tiny:
-    """A network of the smallest kind: fixed random weights on the material."""
+    """A minimal network: fixed random weights on the material."""
 
     def __init__(self) -> None:
         numbers = np.random.default_rng(0)
@@ -116,7 +116,7 @@ def test_policy_vector_built_from_children_matches_get_policy() -> None:
 @pytest.mark.parametrize("moves", [(), ("e4",)])
 @pytest.mark.parametrize("engine", [True, False])
 def test_specification_policy_code_runs_on_root_node(moves: tuple[str, ...], engine: bool) -> None:
-    """On the engine's root and on the reference's, for both sides to move."""
+    """At the root of the engine and of the reference implementation, for both sides to move."""
     game = ChessGame()
     for move in moves:
         game.make_move(move)
@@ -170,7 +170,7 @@ def test_reference_matches_engine_on_chess_games() -> None:
 
 
 def test_policy_is_visit_distribution_unless_solve_is_set() -> None:
-    """A mate in one for White: by default the shares are those of visits, with solve=True all weight is on the mate."""
+    """With a mate in one, the default policy is the visit distribution; with solve=True all weight is on the mate."""
     game = ChessGame("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1")
     mate = game.get_move_index("a1a8")
     plain = MCTS(Uniform(), 60, seed=1)
@@ -259,7 +259,7 @@ def test_specification_self_play_loop_runs() -> None:
 def one_thread() -> Any:
     torch = pytest.importorskip("torch")
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # small networks on a busy machine
+    torch.set_num_threads(1)  # small networks
     yield
     torch.set_num_threads(threads)
 

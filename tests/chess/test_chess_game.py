@@ -1,4 +1,4 @@
-"""`ChessGame`."""
+"""`ChessGame`: moves, undo, move indices, endings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elementary endings: the tables against the rules of python-chess, and what searches make of them."""
+"""Endgame tables against the rules of python-chess, and their use in searches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import chess
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.games.test_chess import random_games
+from tests.support.chess_games import random_games
 from tests.support.engine_hybrid import Pair, assert_equal
 
 import pondertree
@@ -18,7 +18,7 @@ from pondertree.errors import InvalidArgumentError
 from pondertree.games import Chess
 
 LONGEST = {chess.QUEEN: 10, chess.ROOK: 16, chess.PAWN: 28}
-#: A king and one piece against a king are a capture or two away.
+#: Positions one or two captures away from a table.
 NEAR_A_TABLE = [
     "8/8/8/8/8/2k5/1p6/K6Q w - - 0 1",
     "8/8/8/8/8/2k5/1p6/3K3R b - - 0 1",
@@ -32,7 +32,7 @@ DRAWN_PAWN = "8/8/8/8/8/4k3/4P3/4K3 w - - 0 1"
 
 @st.composite
 def three_pieces(draw: st.DrawFn) -> chess.Board:
-    """A legal position, the piece of either colour."""
+    """A random legal position, with the piece of either colour."""
     piece = chess.Piece(draw(st.sampled_from(list(LONGEST))), draw(st.booleans()))
     board = chess.Board(None)
     board.turn = draw(st.booleans())
@@ -43,7 +43,7 @@ def three_pieces(draw: st.DrawFn) -> chess.Board:
 
 
 def known(board: chess.Board) -> tuple[int, int]:
-    """(result, plies) for the side to move: by the rules if the game is over, else by the tables."""
+    """(result, plies) for the side to move: by the rules in finished games, else by the tables."""
     if board.is_checkmate():
         return -1, 0
     if board.is_stalemate() or board.is_insufficient_material():
@@ -56,7 +56,7 @@ def known(board: chess.Board) -> tuple[int, int]:
 @given(three_pieces())
 @settings(max_examples=400, deadline=None)
 def test_every_table_entry_is_consistent_with_its_successors(board: chess.Board) -> None:
-    """Distances lead to mates, and nothing that is called a draw can be won: together, the tables can only be right."""
+    """Every distance leads to mate and no draw can be won, which proves the tables by induction."""
     if not board.is_valid() or board.is_game_over():
         return
     replies = []
@@ -98,7 +98,7 @@ def test_table_play_reaches_shortest_mate(fen: str, solve: bool) -> None:
 
 
 def test_search_probes_tables_below_root() -> None:
-    """The rook takes the pawn and wins: proven, whether mates are looked for or not."""
+    """The rook captures the pawn and wins: proven with and without mate search."""
     state = Chess("8/6k1/8/8/p6R/2K5/8/8 w - - 0 1")
     for depth in (0, 3):
         result = pondertree.Hybrid(num_simulations=2000, mate_search_depth=depth).run(state)
@@ -111,11 +111,11 @@ def test_search_probes_tables_below_root() -> None:
 
 
 def test_drawn_table_position_has_value_zero_and_is_searched() -> None:
-    """Only mistakes of the other side make it worth more."""
+    """The value of a draw rises only by the opponent's mistakes."""
     result = pondertree.Hybrid(num_simulations=300).run(Chess(DRAWN_PAWN))
     assert (result.proven, result.simulations, result.root.nn_value) == (None, 300, 0.0)
     assert 0.0 <= result.value < 0.5
-    # The defender has one move that holds, and finds it because the others are proven to lose.
+    # The only drawing move is found because all others are proven losses.
     defends = Chess("4k3/8/3KP3/8/8/8/8/8 b - - 0 1")
     held = pondertree.Hybrid(num_simulations=300).run(defends)
     assert _core.ending(defends.play(held.action)) == (0, 0)
@@ -132,7 +132,7 @@ def test_engine_matches_reference_in_table_endings(fen: str, options: dict[str, 
 
 
 def test_reference_matches_engine_when_captures_reach_a_table() -> None:
-    """From move to move: the kept tree, then a root of its own."""
+    """Reuses the tree from move to move, then starts a new root."""
     pair = Pair(Chess("8/8/8/8/8/2k5/1p6/K6Q w - - 0 1"), {"num_simulations": 200, "seed": 3})
     for _ in range(6):
         pair.simulate(200)
@@ -152,13 +152,13 @@ def test_evaluation_uses_tables() -> None:
     assert 0.8 < pesto.value(far) < pesto.value(near)
     assert pesto.value(Chess("7k/5K2/8/8/8/8/8/R7 b - - 0 1")) == pytest.approx(-1 + 2 * 0.005)
     assert pesto.value(Chess(DRAWN_PAWN)) == 0.0
-    # Scores are what the weights make of a position, and stay so.
+    # Scores depend on the weights alone.
     assert pesto.eval(Chess(DRAWN_PAWN)) != 0
 
 
 @pytest.mark.parametrize("quiescence", [True, False])
 def test_value_outside_tables_is_sigmoid_of_score(quiescence: bool) -> None:
-    """Nothing is added where neither side has a bare king."""
+    """Without a bare king the evaluation has no endgame term."""
     pesto = Pesto(quiescence=quiescence)
     seen = 0
     for state, board in random_games(6, seed=5, moves=120):
@@ -176,12 +176,12 @@ def test_minor_piece_mates_score_rises_towards_mate() -> None:
     wrong = Chess("7k/8/6K1/8/8/8/8/5BN1 w - - 0 1")
     assert value(corner) > value(centre) > 0
     assert value(corner) > value(wrong) + 0.3 > 0.3
-    # Both colours, and the side to move, see the same with the sign turned.
+    # Symmetric in colours, antisymmetric in the side to move.
     assert value(Chess("5bn1/8/8/8/8/1k6/8/K7 b - - 0 1")) == value(corner)
 
 
 def test_two_bishops_mate_bare_king() -> None:
-    """Few simulations suffice, because every step of the way counts."""
+    """Few simulations suffice, since the evaluation rewards every step."""
     state = Chess("8/8/8/4k3/8/8/8/2B1KB2 w - - 0 1")
     search = pondertree.Hybrid(num_simulations=3000, seed=1)
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""Mate search against positions whose mates were proven on python-chess alone; and what is a draw instead."""
+"""Mate search against positions with mates proven by python-chess, and drawing rules."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.faults.test_interrupt import seconds_until_interrupted
-from tests.games.test_chess import random_games
 from tests.mates.prover import OutOfNodesError, Prover, possible_checks
+from tests.support.chess_games import random_games
 
 import pondertree
 from pondertree import _core
@@ -32,15 +32,15 @@ def read(name: str, operation: str) -> list[tuple[chess.Board, str]]:
     return positions
 
 
-#: Positions with their shortest mates, by length.
+#: Positions by the length of their shortest mate.
 MATES = {n: [board for board, dm in read("mates.epd", "dm") if int(dm) == n] for n in (2, 3, 4)}
-#: Positions without a mate, with the depth to which that is proven on python-chess.
+#: Positions without a mate, with the depth to which python-chess has proven that.
 QUIET = [(board, int(comment.split()[-1])) for board, comment in read("quiet.epd", "c0")]
 ROOK_ENDING = "7k/8/5K2/8/8/8/8/R7 w - - {clock} 90"  # 1. Kf7 Kh7 2. Rh1#
 
 
 def play_line(board: chess.Board, answer: MateAnswer) -> chess.Board:
-    """The board at the end of the line, every move of which is legal and none of which draws."""
+    """The board after a line of legal moves, none of which ends in a draw."""
     board = board.copy()
     for move in answer.line:
         assert move in board.legal_moves
@@ -50,7 +50,7 @@ def play_line(board: chess.Board, answer: MateAnswer) -> chess.Board:
 
 
 def by_checks(board: chess.Board, depth: int, budget: int) -> tuple[int, chess.Move] | None:
-    """The claim of the short look, with its move in the terms of python-chess."""
+    """The result of the checks-only search, with its move as a python-chess move."""
     state = Chess(board.fen())
     claim = _core.checks_first(state, depth, budget)
     return None if claim is None else (claim[0], board.parse_uci(state.action_to_string(claim[1])))
@@ -68,7 +68,7 @@ def test_position_files_have_expected_sizes() -> None:
     assert len(set(everything)) == len(everything)
 
 
-# The prover on python-chess
+# Oracle: a mate prover on python-chess
 
 
 @pytest.mark.oracle
@@ -85,7 +85,7 @@ def test_oracle_generates_every_check() -> None:
 
 @pytest.mark.oracle
 def test_oracle_confirms_position_files() -> None:
-    # A sample: making the files again asks it of all. That the mates are there is proven by their first moves, below.
+    # A sample: the generator of the files proves all. Existence of the mates is proven below.
     for n, boards in MATES.items():
         for board in boards[::20]:
             before = board.fen()
@@ -126,7 +126,7 @@ def test_mate_search_finds_exact_mate_length(n: int) -> None:
 def test_oracle_confirms_every_move_of_mate_line(n: int, step: int) -> None:
     checked = 0
     for board in MATES[n][::step]:
-        # Where the defender has many moves, proving it again on python-chess takes too long for a test.
+        # With many defences, the proof by python-chess is too slow for a test.
         board, prover = board.copy(), Prover(nodes=3_000)
         try:
             for ply, move in enumerate(mate_search(board, n).line):
@@ -148,7 +148,7 @@ def test_position_after_mating_move_is_mated_in(n: int) -> None:
         answer = mate_search(board, n)
         assert (answer.kind, answer.n, len(answer.line)) == ("mated_in", n - 1, 2 * n - 2), board.fen()
         assert play_line(board, answer).is_checkmate()
-        # One move less does not do, since the mate was the shortest.
+        # At one move less nothing is found, since the mate is the shortest.
         assert mate_search(board, n - 2).kind == "unknown"
 
 
@@ -184,7 +184,7 @@ def test_mate_in_four_is_claimed_only_if_present() -> None:
         answer = mate_search(board, 4)
         if answer.kind == "unknown":
             continue
-        # Nobody has proven that there is none; so the judge has to prove that there is.
+        # Absence of a mate is not known here, so the oracle has to prove the claim.
         assert answer.n == 4 > proven, board.fen()
         if answer.kind == "mate_in":
             assert Prover().mates_by(board, answer.move, 4), board.fen()
@@ -209,10 +209,10 @@ def test_checks_only_search_finds_most_mates() -> None:
                 rest = mate_search(after, moves - 1)
                 assert (rest.kind, (rest.n or 99) < moves) == ("mated_in", True), board.fen()
             if place % 8 == 0:
-                # Checks leave few replies: the judge follows quickly.
+                # Checks leave few replies: the oracle is fast.
                 assert Prover().mates_by(board, move, moves), board.fen()
             found[n] += 1
-    # Where the king is not short of squares it is not tried.
+    # The checks-only search is limited to kings with few escape squares.
     assert all(found[n] >= 0.08 * len(MATES[n]) for n in MATES), found
 
 
@@ -223,7 +223,7 @@ def test_checks_only_search_claims_no_false_mate_in_random_games() -> None:
         claim = None if board.is_game_over() else by_checks(board, 3, 500)
         if claim is not None:
             claims += 1
-            # Without its history, as the claim was made.
+            # Without history, as in the claim.
             assert Prover().mates_by(chess.Board(board.fen()), claim[1], claim[0]), board.fen()
     assert claims > 20
 
@@ -299,9 +299,9 @@ def test_stalemate_is_not_claimed_as_mate() -> None:
 def test_mate_beyond_fifty_moves_is_not_claimed() -> None:
     for clock in range(149):
         answer = mate_search(ROOK_ENDING.format(clock=clock), 3)
-        # The mate itself may be the move that fills the fifty.
+        # The mating move may complete the fifty moves.
         assert answer.n == (2 if clock <= 97 else None), clock
-    # A pawn move on the way starts the count anew.
+    # A pawn move resets the clock.
     assert mate_search("8/5P1k/5K2/8/8/8/8/8 w - - 99 90", 2).n == 2
     assert mate_search("7k/5K2/8/8/8/8/8/R7 b - - 98 90", 1).kind == "mated_in"
     assert mate_search("7k/5K2/8/8/8/8/8/R7 b - - 99 90", 1).kind == "unknown"
@@ -312,7 +312,7 @@ def drawn(board: chess.Board) -> bool:
 
 
 def mates_in_two(board: chess.Board) -> bool:
-    """The same question asked plainly, with the history of the board."""
+    """The mate prover with the history of the board."""
 
     def after(move: chess.Move) -> chess.Board:
         copy = board.copy()
@@ -345,7 +345,7 @@ def test_mate_through_third_repetition_is_not_claimed() -> None:
                 break
             board.push(move)
         else:
-            # The first move of the mate that was found would now bring about its position for the third time.
+            # The first move of the mate would now repeat the position for the third time.
             answer = mate_search(board, 2)
             assert (answer.kind == "mate_in") == mates_in_two(board), board.fen()
             assert answer.move != there[0]
@@ -362,7 +362,7 @@ def test_mate_through_third_repetition_is_not_claimed() -> None:
 
 
 def test_insufficient_material_is_not_claimed_as_mate() -> None:
-    # A lone bishop mates as long as a pawn stands in its own king's way, and not where the bishop can be taken.
+    # A lone bishop mates while a pawn blocks its own king, unless the bishop can be captured.
     for fen in (
         "k7/p1K5/8/8/8/8/8/5B2 w - - 0 1",
         "k7/p1K5/8/8/8/7b/8/5B2 w - - 0 1",
@@ -372,7 +372,7 @@ def test_insufficient_material_is_not_claimed_as_mate() -> None:
         assert mate_search(fen, 3).n == Prover().distance(chess.Board(fen), 3), fen
 
 
-# Doors and refusals
+# Interface and invalid arguments
 
 
 def test_mate_search_accepts_states_fens_boards_and_games() -> None:
@@ -437,7 +437,7 @@ def test_interrupt_ends_mate_search() -> None:
 
 
 def test_mate_answer_unpacks_as_score_move_nodes() -> None:
-    """The tuple of the specification: 1000000 mates, -1000000 is mated, 0 is neither."""
+    """The specification's tuple: 1000000 for a mate, -1000000 for being mated, 0 if unknown."""
     mate = "6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"
     mated = "7k/5K2/8/8/8/8/8/R7 b - - 0 1"
     for fen, expected in ((mate, (1_000_000, "e1e8")), (mated, (-1_000_000, "h8h7")), (chess.STARTING_FEN, (0, None))):

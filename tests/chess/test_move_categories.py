@@ -1,4 +1,4 @@
-"""Categories of moves against the rule written out on python-chess."""
+"""Move categories against the rules implemented on python-chess."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import chess
 import numpy as np
 import pytest
 from tests.chess.test_see import exchange
-from tests.games.test_chess import random_games
+from tests.support.chess_games import random_games
 
 from pondertree.chess import MoveCategory, categorize, mate_search
 from pondertree.errors import InvalidActionError, InvalidArgumentError
@@ -17,7 +17,7 @@ from pondertree.random import PLAYOUT, Random
 
 
 def plain(board: chess.Board, move: chess.Move, killers: list[str], scores: dict[str, float], threshold: int) -> str:
-    """The rule, first match wins (seed 4, 4.1)."""
+    """The rules, first match first (hybrid chess, 4.1)."""
     board.push(move)
     mates, checks = board.is_checkmate(), board.is_check()
     board.pop()
@@ -88,14 +88,14 @@ def category_of(fen: str, move: str, **hints: Any) -> str:
     ("fen", "move", "expected"),
     [
         ("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", "a1a8", "ForcedMate"),
-        ("3r2k1/2P2ppp/8/8/8/8/8/4K3 w - - 0 1", "c7d8q", "ForcedMate"),  # before the promotion and the capture
-        ("3r2k1/2P3pp/8/8/8/8/8/4K3 w - - 0 1", "c7d8q", "PromotionToQueen"),  # a check and a capture, too
+        ("3r2k1/2P2ppp/8/8/8/8/8/4K3 w - - 0 1", "c7d8q", "ForcedMate"),  # before promotion and capture
+        ("3r2k1/2P3pp/8/8/8/8/8/4K3 w - - 0 1", "c7d8q", "PromotionToQueen"),  # also a check and a capture
         ("3r2k1/2P3pp/8/8/8/8/8/4K3 w - - 0 1", "c7c8q", "PromotionToQueen"),
         ("3r2k1/2P3pp/8/8/8/8/8/4K3 w - - 0 1", "c7d8n", "WinningCapture"),
         ("3r2k1/2P3pp/8/8/8/8/8/4K3 w - - 0 1", "c7c8n", "OtherQuiet"),
         ("4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 2", "e5d6", "WinningCapture"),
         ("4k3/2p5/8/3pP3/8/8/8/4K3 w - d6 0 2", "e5d6", "EqualCapture"),
-        ("4k3/8/3p4/4p3/8/8/4R3/4K3 w - - 0 1", "e2e5", "LosingCapture"),  # though it is a check
+        ("4k3/8/3p4/4p3/8/8/4R3/4K3 w - - 0 1", "e2e5", "LosingCapture"),  # also a check
         ("4k3/8/8/8/8/8/3R4/4K3 w - - 0 1", "d2e2", "Check"),
         ("4k3/8/8/8/8/8/3R4/4K3 w - - 0 1", "d2d3", "OtherQuiet"),
         ("5k2/8/8/8/8/8/8/4K2R w K - 0 1", "e1g1", "Check"),  # castling
@@ -111,7 +111,7 @@ def test_killer_moves_are_categorized_in_order() -> None:
     assert category_of(fen, "e2e4", killers=["e2e3", "e2e4"]) == "KillerMove2"
     assert category_of(fen, "e2e3", killers=["e2e3", "e2e3"]) == "KillerMove1"
     assert category_of(fen, "e2e5", killers=["e2e5"]) == "LosingCapture"
-    # A check that is a killer is a killer.
+    # A killer move that gives check is a killer.
     assert category_of("4k3/8/8/8/8/8/3R4/4K3 w - - 0 1", "d2e2", killers=["d2e2"]) == "KillerMove1"
     state = Chess(fen)
     assert categorize(state, [0, 4671]) == categorize(state) == categorize(state, [None, None])

@@ -1,4 +1,4 @@
-"""Scores of moves: what is told of each move against a plain reading of the board; both colours; files; refusals."""
+"""Move scores: features against a Python implementation, colour symmetry, files, invalid arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import chess
 import numpy as np
 import pytest
-from tests.games.test_chess import random_games
+from tests.support.chess_games import random_games
 
 import pondertree
 from pondertree._core import MoveWeights
@@ -19,7 +19,7 @@ from pondertree.chess import MoveCategory, MoveScores, categorize
 from pondertree.errors import InvalidArgumentError
 from pondertree.games import Chess
 
-#: Where each kind of feature begins, and how many there are: the order of the engine.
+#: Offset and size of each feature group, in the engine's order.
 SIZES = {
     "exchange": 6 * 6 * 4 * 4,
     "to": 2 * 6 * 64,
@@ -37,7 +37,7 @@ SIZES = {
 }
 STARTS = dict(zip(SIZES, np.cumsum([0, *SIZES.values()]).tolist(), strict=False))
 NUM_FEATURES = sum(SIZES.values())
-#: Pieces that count as cheaper than a piece.
+#: Pieces that are cheaper than a piece.
 CHEAPER = {
     chess.KNIGHT: [chess.PAWN],
     chess.BISHOP: [chess.PAWN],
@@ -48,7 +48,7 @@ OUTCOMES = {MoveCategory.WinningCapture: 1, MoveCategory.EqualCapture: 2, MoveCa
 
 
 def risk(board: chess.Board, piece: int, square: int, guards: int) -> int:
-    """How safe `piece` is on a square that so many of its side's pieces guard."""
+    """Safety class of `piece` on a square with a given number of own defenders."""
     attackers = [board.piece_type_at(s) for s in board.attackers(not board.turn, square)]
     if not attackers:
         return 0
@@ -58,12 +58,12 @@ def risk(board: chess.Board, piece: int, square: int, guards: int) -> int:
 
 
 def is_at_risk(board: chess.Board, piece: int, square: int) -> bool:
-    """Whether a piece of the side to move could be taken at a profit."""
+    """Whether a piece of the side to move can be captured profitably."""
     return risk(board, piece, square, len(board.attackers(board.turn, square))) >= 2
 
 
 def reached(board: chess.Board, piece: int, square: int) -> chess.SquareSet:
-    """What a piece of the side to move would attack from a square, everything else being where it is."""
+    """The pieces that a piece of the side to move would attack from a square."""
     other = board.copy(stack=False)
     occupied = board.occupied
     other.set_piece_at(square, chess.Piece(piece, board.turn))
@@ -72,7 +72,7 @@ def reached(board: chess.Board, piece: int, square: int) -> chess.SquareSet:
 
 
 def plain(board: chess.Board, move: chess.Move, category: MoveCategory) -> dict[int, float]:
-    """The features of a move, read off the board."""
+    """The features of a move, computed on python-chess."""
     if board.is_castling(move):
         return {STARTS["castling"] + board.is_queenside_castling(move): 1.0}
     found: dict[int, float] = {}
@@ -158,7 +158,7 @@ def test_features_match_python_implementation() -> None:
             seen |= ours.keys()
             moves += 1
     assert moves > 5000
-    # Of every kind, some came up.
+    # Every feature group has occurred.
     for kind, start in STARTS.items():
         assert any(start <= feature < start + SIZES[kind] for feature in seen), kind
 
@@ -178,7 +178,7 @@ def test_scores_are_symmetric_in_colours() -> None:
     for number, (state, board) in enumerate(random_games(20, 44, 100)):
         if number % 5 or state.is_terminal:
             continue
-        # Without their history: a mirrored board has none.
+        # Without history, since a mirrored board has none.
         here, there = (Chess(one.fen()) for one in (board, board.mirror()))
         factors = MoveScores().factors(there)
         for action, factor in MoveScores().factors(here).items():
@@ -190,13 +190,13 @@ def test_scores_are_symmetric_in_colours() -> None:
 
 
 def test_learned_weights_have_plausible_signs() -> None:
-    """A free queen looks better than a pawn's step; putting the own queen where a pawn takes it looks worse."""
+    """Capturing a hanging queen scores above a pawn push; moving the own queen into a pawn's attack below."""
     state = Chess("4k3/pp3ppp/8/3q4/4P3/8/PP3PPP/4K1Q1 w - - 0 1")
     factors = {state.action_to_string(action): factor for action, factor in MoveScores().factors(state).items()}
     assert factors["e4d5"] > 5 * factors["h2h3"]
     careless = Chess("4k3/5ppp/1p6/8/8/8/PP3PPP/3QK3 w - - 0 1")
     factors = {careless.action_to_string(action): factor for action, factor in MoveScores().factors(careless).items()}
-    assert factors["d1d4"] > 3 * factors["d1d7"]  # the king takes there
+    assert factors["d1d4"] > 3 * factors["d1d7"]  # the king recaptures
 
 
 def test_priors_are_proportional_to_factors() -> None:
@@ -263,7 +263,7 @@ def test_hybrid_rejects_invalid_move_scores() -> None:
 
 
 def test_auto_move_scores_depend_on_evaluator() -> None:
-    """Pesto says nothing of moves, and so the scores do; a network outside speaks for itself."""
+    """ "auto" uses learned scores with Pesto, whose priors are uniform, and none with a policy network."""
 
     class Even:
         def evaluate(self, state: Any) -> tuple[dict[int, float], float]:

@@ -1,4 +1,4 @@
-"""The classical evaluation: against a plain reading of the board, on both colours, in files, and as an evaluator."""
+"""The classical evaluation: scores against a Python implementation, colour symmetry, files, use as evaluator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import chess
 import numpy as np
 import pytest
-from tests.games.test_chess import random_games
+from tests.support.chess_games import random_games
 
 import pondertree
 from pondertree.chess import Pesto, PestoEval, PestoPolicy, PolicyNetwork
@@ -32,7 +32,7 @@ HANGING = "4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1"
 
 
 def plain_side(board: chess.Board, pesto: Pesto, color: chess.Color, half: int) -> int:
-    """What one side has, square by square."""
+    """One side's score, square by square."""
     own, enemy = board.pieces(chess.PAWN, color), board.pieces(chess.PAWN, not color)
     total = 0
     for square, piece in board.piece_map().items():
@@ -76,7 +76,7 @@ def plain_side(board: chess.Board, pesto: Pesto, color: chess.Color, half: int) 
 
 
 def plain_passed(board: chess.Board, pesto: Pesto, color: chess.Color, square: int, half: int) -> int:
-    """What a passed pawn has beside its rank."""
+    """Terms of a passed pawn other than its rank."""
     stop = square + (8 if color else -8)
     own, other = board.king(color), board.king(not color)
     assert own is not None
@@ -87,7 +87,7 @@ def plain_passed(board: chess.Board, pesto: Pesto, color: chess.Color, square: i
 
 
 def plain_threats(board: chess.Board, pesto: Pesto, color: chess.Color, half: int) -> int:
-    """What is attacked by something cheaper, and what hangs."""
+    """Threats: pieces attacked by cheaper ones, and hanging pieces."""
     total = 0
     for square, piece in board.piece_map().items():
         if piece.color == color or piece.piece_type == chess.KING:
@@ -105,7 +105,7 @@ def plain_threats(board: chess.Board, pesto: Pesto, color: chess.Color, half: in
 
 
 def plain_king(board: chess.Board, pesto: Pesto, color: chess.Color, half: int) -> int:
-    """How safe a king is: pawns before it, files without them, what the other side attacks around it."""
+    """King safety: pawn shield, open files, attacks on the king zone."""
     king = board.king(color)
     assert king is not None
     file, rank = chess.square_file(king), chess.square_rank(king)
@@ -194,7 +194,7 @@ def test_start_and_endgame_have_expected_phase() -> None:
 
 
 def test_published_weights_match_pesto() -> None:
-    """Those that PeSTO made public have a name, whatever the defaults are."""
+    """`Pesto.published` is independent of the defaults."""
     published = Pesto.published(quiescence=False)
     assert published.pawn_value == (82, 94)
     assert published.king_squares[0][:4] == (-65, 23, 16, -15)
@@ -208,7 +208,7 @@ def test_published_weights_match_pesto() -> None:
 def test_every_weight_changes_scores() -> None:
     bishops = Chess("4k3/8/8/8/8/8/8/2B1KB2 w - - 0 1")
     plain, richer = Pesto(two_bishops_bonus=(0, 0)), Pesto(two_bishops_bonus=(0, 240))
-    # Two bishops are a phase of 2 in 24.
+    # Two bishops have a phase of 2 of 24.
     assert richer.eval(bishops) - plain.eval(bishops) == pytest.approx(220, abs=1)
 
 
@@ -349,7 +349,7 @@ def test_pesto_rejects_other_games() -> None:
 SEARCHES = [
     lambda pesto: pondertree.UCT(60, evaluator=pesto, seed=1),
     lambda pesto: pondertree.AlphaZero(pesto, 60, seed=1),
-    # Every move is considered: with fewer, the best one might not be drawn.
+    # All moves are considered: a subset might omit the best one.
     lambda pesto: pondertree.Gumbel(pesto, 60, max_num_considered_actions=64, gumbel_scale=0.0, seed=1),
 ]
 

@@ -27,7 +27,7 @@ def sorted_moves(moves: Any) -> list[str]:
 
 
 def decoded(action: int, board: chess.Board) -> str:
-    """The move of a number among the 4672, read as the design fixes them; the engine writes only legal ones."""
+    """Converts a move index by the design's definition; the engine only converts legal ones."""
     origin, plane = divmod(action, 73)
     lines = [(0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)]
     jumps = [(1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)]
@@ -56,7 +56,7 @@ def check_position(board: chess.Board) -> None:
     actions = gen_pseudo_legal_moves(state)
     assert len(actions) == len(set(actions))
     assert set(actions) >= set(state.legal_actions())
-    # A state has the en passant square only where a capture is legal, as python-chess writes it into a FEN.
+    # A state has an en passant square only if the capture is legal, like a FEN of python-chess.
     expected = sorted_moves(chess.Board(board.fen()).pseudo_legal_moves)
     assert sorted(decoded(action, board) for action in actions) == expected
 

@@ -1,4 +1,4 @@
-"""Exchanges against a search of all captures on the square, by python-chess."""
+"""Static exchange evaluation against a full search of captures on one square by python-chess."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import chess
 import pytest
-from tests.games.test_chess import random_games
+from tests.support.chess_games import random_games
 
 from pondertree.chess import see
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError
@@ -16,20 +16,20 @@ VALUES = {chess.PAWN: 100, chess.KNIGHT: 320, chess.BISHOP: 330, chess.ROOK: 500
 
 
 def gain(board: chess.Board, move: chess.Move) -> int:
-    """What a move takes, and what its promotion adds."""
+    """Material gained by a move: the captured piece and the promotion."""
     taken = chess.PAWN if board.is_en_passant(move) else board.piece_type_at(move.to_square)
     won = VALUES[taken] if taken is not None and board.is_capture(move) else 0
     return won + (VALUES[move.promotion] - VALUES[chess.PAWN] if move.promotion else 0)
 
 
 def exchange(board: chess.Board, move: chess.Move) -> int:
-    """The move, then the best of every capture on its square, or of stopping."""
+    """The move, then the best of all captures on its square and of stopping."""
     won = gain(board, move)
     if board.is_castling(move):
         return won
     board.push(move)
     square = chess.BB_SQUARES[move.to_square]
-    # A pawn that goes there en passant takes nothing that stands there.
+    # An en passant capture leaves its target square empty before.
     replies = [m for m in board.generate_legal_captures(to_mask=square) if not board.is_en_passant(m)]
     best = max((exchange(board, reply) for reply in replies), default=0)
     board.pop()
@@ -68,17 +68,21 @@ def test_see_matches_oracle_for_quiet_moves_of_random_games() -> None:
 @pytest.mark.parametrize(
     ("fen", "move", "expected"),
     [
-        ("1k1r4/1pp4p/p7/4p3/8/P5P1/1PP4P/2K1R3 w - - 0 1", "e1e5", 100),  # nothing guards the pawn
+        ("1k1r4/1pp4p/p7/4p3/8/P5P1/1PP4P/2K1R3 w - - 0 1", "e1e5", 100),  # the pawn is undefended
         ("1k1r3q/1ppn3p/p4b2/4p3/8/P2N2P1/1PP1R1BP/2K1Q3 w - - 0 1", "d3e5", -220),  # x-rays on both sides
         ("4k3/8/3p4/4p3/8/8/4R3/4K3 w - - 0 1", "e2e5", -400),
         ("4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 2", "e5d6", 100),  # en passant
         ("4k3/2p5/8/3pP3/8/8/8/4K3 w - d6 0 2", "e5d6", 0),
-        ("3rk3/2P5/8/8/8/8/8/4K3 w - - 0 1", "c7d8q", 400),  # the king takes back: 500 + 800 - 900
+        ("3rk3/2P5/8/8/8/8/8/4K3 w - - 0 1", "c7d8q", 400),  # the king recaptures: 500 + 800 - 900
         ("4k3/2P5/8/8/8/8/8/4K3 w - - 0 1", "c7c8q", 800),
         ("4k3/2P5/1b6/8/8/8/8/4K3 w - - 0 1", "c7c8n", 220),
         ("4k3/8/4r3/3p4/4B3/8/4R3/4K3 w - - 0 1", "e4d5", 100),
         ("4k3/8/8/3p4/4B3/8/8/3rK3 w - - 0 1", "e1d1", 500),
-        ("3qk3/8/8/8/8/8/3r4/3RK3 w - - 0 1", "d1d2", 500),  # the king guards: taking back would lose the queen
+        (
+            "3qk3/8/8/8/8/8/3r4/3RK3 w - - 0 1",
+            "d1d2",
+            500,
+        ),  # the king protects the rook: recapturing would lose the queen
         ("4k3/8/5n2/3p4/8/8/3R4/4K2B w - - 0 1", "d2d5", -80),  # rook for pawn and knight
         ("4k3/8/8/8/8/8/3p4/4K3 w - - 0 1", "e1e2", 0),
         ("4k3/8/8/3p4/8/8/8/R3K2R w KQ - 0 1", "e1g1", 0),

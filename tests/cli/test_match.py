@@ -1,4 +1,4 @@
-"""`pondertree match` at the command line."""
+"""`pondertree match`: output, record and PGN files, adjudication, interrupts."""
 
 from __future__ import annotations
 
@@ -120,13 +120,13 @@ def test_interrupted_match_can_be_resumed(tmp_path: Path, concurrency: str) -> N
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # Whoever runs the tests in the background of a shell has told their children to ignore it.
+        # A background shell makes its children ignore SIGINT.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not out.exists() or out.read_bytes().count(b"\n") < 3:
         assert started.poll() is None
         time.sleep(0.01)
-    os.killpg(started.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
+    os.killpg(started.pid, signal.SIGINT)  # to the whole process group, as a terminal does
     printed, errors = started.communicate(timeout=30)
     assert started.returncode == 130
     command = shlex.join(["pondertree", "match", *arguments, "--resume"])
@@ -136,7 +136,7 @@ def test_interrupted_match_can_be_resumed(tmp_path: Path, concurrency: str) -> N
     assert re.search(r"^games \d+: ", printed, re.M)
 
 
-#: Pairs that take a second or more, and a match of some seconds.
+#: Pairs of at least a second, and a match of some seconds.
 SLOW = ["uct:num_simulations=500000", "uct:num_simulations=500000", "--game", "connect4", "--games", "4", "--seed", "3"]
 SLOW += ["--max-plies", "8", "--json"]
 
@@ -146,7 +146,7 @@ SLOW += ["--max-plies", "8", "--json"]
 def test_match_interrupted_before_the_first_pair_prints_how_to_resume(
     tmp_path: Path, concurrency: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The printed command is run for real."""
+    """Runs the printed resume command."""
     out = tmp_path / "a match's record.jsonl"
     arguments = [*SLOW, "--out", str(out), "--concurrency", concurrency]
     started = subprocess.Popen(

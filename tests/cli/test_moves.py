@@ -1,4 +1,4 @@
-"""Moves of games written in Python at the command line: texts, numbers, and the command that continues a game."""
+"""Moves of Python games on the command line: texts, numbers, the continue command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pondertree
 from pondertree.cli import main
 from pondertree.cli.position import read_position
 
-#: Four plies; each class has other texts for its two actions.
+#: Four plies; subclasses differ in the texts of their two actions.
 GAMES = """
 class Base:
     num_players, num_actions = 2, 2

@@ -1,4 +1,4 @@
-"""`pondertree play` with moves from a script."""
+"""`pondertree play` with scripted input."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMMAND = [sys.executable, "-m", "pondertree", "play"]
 
 
 def play(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, *arguments: str) -> str:
-    """What is printed when a user types `typed`."""
+    """The output for the input lines `typed`."""
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
     assert main(["play", *arguments, "--simulations", "400", "--seed", "1"]) == 0
     printed = capsys.readouterr()
@@ -106,7 +106,7 @@ def test_piped_input_is_played() -> None:
 
 
 def test_continue_command_repeats_options(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is printed, typed again, is the same game against the same player."""
+    """The printed moves, entered again, reproduce the game."""
     pytest.importorskip("torch")
     pytest.importorskip("safetensors")
     given = ["connect4", "--player", "connect4", "--seconds", "0.05", "--threads", "2", "--moves", "4 4"]
@@ -352,7 +352,7 @@ def test_play_at_level_is_reproducible_and_can_be_continued(
 
 
 def test_level_5_beats_level_1_at_connect_four() -> None:
-    """Eight games, both sides: equal players would win at least seven with probability 0.035."""
+    """Eight games with both sides: equal players would win at least seven with probability 0.035."""
     start = read_position("connect4", None, None)
     chosen = configure(start, "uct", None, None, None)
     score = 0

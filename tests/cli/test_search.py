@@ -250,7 +250,7 @@ def test_terminal_shows_live_table() -> None:
     while time.monotonic() < deadline and select.select([ours], [], [], 10)[0]:
         try:
             piece = os.read(ours, 65536)
-        except OSError:  # the other end is closed
+        except OSError:  # closed by the command
             break
         if not piece:
             break

@@ -1,4 +1,4 @@
-"""`pondertree train` at the command line: what it says when it ends, and the commands that it prints."""
+"""`pondertree train`: output and printed commands."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ evaluation = { games = 0 }
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
-    """A configuration file of a training of a second or two."""
+    """A configuration file of a short training run."""
     path = tmp_path / "tiny.toml"
     text = text_of_config(default_config("tic-tac-toe").with_values(**SMALL))
     path.write_text("\n".join(line for line in text.splitlines() if not line.startswith(("game ", "out "))))
@@ -48,7 +48,7 @@ def tiny(tmp_path: Path) -> Path:
 
 
 def run_in_shell(line: str, folder: Path, typed: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command line in a shell that finds `pondertree` on its path."""
+    """Runs a command line in a shell with `pondertree` on its path."""
     program = folder / "bin" / "pondertree"
     program.parent.mkdir(exist_ok=True)
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m pondertree "$@"\n')

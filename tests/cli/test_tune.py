@@ -1,4 +1,4 @@
-"""`pondertree tune` at the command line."""
+"""`pondertree tune`: output, files, errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_tune_weights_writes_weights(data: str, tmp_path: Path, capsys: pytest.C
     tuned = Pesto.from_file(f"{out}/weights.json")
     assert tuned != Pesto()
     assert read_player(f"hybrid:evaluator=pesto:{out}/weights.json").name
-    # Weights of an earlier tuning are a start.
+    # Weights of an earlier run as the start.
     again = [data, "--out", str(tmp_path / "again"), "--start", f"{out}/weights.json", "--plots", "none", "--json"]
     found = json.loads(run(capsys, *again, "--iterations", "2", "--keep-scale")[0])
     assert found["scale"] == {"before": tuned.scale, "after": tuned.scale}

@@ -371,17 +371,13 @@ def test_instructions_of_one_interpreter_repeat() -> None:
     assert float(done.stdout.splitlines()[1].split()[-1]) == pytest.approx(1.0, abs=0.002)
 
 
-def write_wheel(file: Path, change: tuple[str, str, str] | None = None) -> str:
-    """Packs the package under test, with a text in one of its files replaced."""
+def write_wheel(file: Path, **added: str) -> str:
+    """Packs the package under test, with text added to modules of its presets."""
     package = Path(pondertree.__file__).parent
     with zipfile.ZipFile(file, "w") as wheel:
         for source in (path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc"):
-            name = source.relative_to(package).as_posix()
-            content = source.read_bytes()
-            if change and name == change[0]:
-                assert change[1].encode() in content
-                content = content.replace(change[1].encode(), change[2].encode())
-            wheel.writestr(f"pondertree/{name}", content)
+            text = added.get(source.stem, "") if source.parent.name == "presets" else ""
+            wheel.writestr(f"pondertree/{source.relative_to(package).as_posix()}", source.read_bytes() + text.encode())
     return str(file)
 
 
@@ -389,8 +385,8 @@ def write_wheel(file: Path, change: tuple[str, str, str] | None = None) -> str:
 def test_gpu_compare_finds_results_that_differ(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     old = write_wheel(tmp_path / "old.whl")
-    more_exploration = "presets/muzero.py", "pb_c_init: float = option(1.25", "pb_c_init: float = option(9.25"
-    new = write_wheel(tmp_path / "new.whl", more_exploration)
+    more_exploration = "MuZero.__init__ = __import__('functools').partialmethod(MuZero.__init__, pb_c_init=9.0)\n"
+    new = write_wheel(tmp_path / "new.whl", muzero=more_exploration)
     done = script("gpu_compare.py", "--small", old, new, "MuZero, 256 x 50, 18")
     assert done.returncode == 1, done.stderr
     assert "exact network, AlphaZero chess, solve=True: visits equal in 4 of 4 trees" in done.stdout

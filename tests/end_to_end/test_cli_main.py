@@ -1,4 +1,4 @@
-"""The command as a whole: help, mistakes, what it imports, and the demo built on it."""
+"""The command line as a whole: help, errors, imports, the demo."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_invalid_arguments_print_one_line_and_exit_2(
 ) -> None:
     try:
         status = main(arguments)
-    except SystemExit as stopped:  # argparse leaves by itself
+    except SystemExit as stopped:  # raised by argparse
         status = int(stopped.code or 0)
     printed = capsys.readouterr()
     assert status == 2
@@ -95,7 +95,7 @@ def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs a piece of Python."""
+    """Runs Python code in a subprocess."""
     return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
 
 
@@ -217,7 +217,7 @@ def test_unexpected_exception_prints_traceback_on_request(tmp_path: Path, monkey
 
 
 def run_in(folder: Path, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-    """Runs the command in a folder with games."""
+    """Runs the command in a folder with Python games."""
     command = [sys.executable, "-m", "pondertree", *arguments]
     return subprocess.run(command, input=typed, capture_output=True, text=True, timeout=60, cwd=folder)
 
@@ -340,7 +340,7 @@ def test_closed_standard_streams_do_not_raise(command: str, status: int) -> None
 
 
 def test_search_finishes_if_playout_exceeds_slice(tmp_path: Path) -> None:
-    """A playout of 0.9 s, far longer than the slices in which a search is watched."""
+    """A playout of 0.9 s, far longer than a search slice."""
     (tmp_path / "slow.py").write_text("""
 import time
 class S:

@@ -1,4 +1,4 @@
-"""The engine as a program: its input and output, its options, and python-chess's client."""
+"""The engine as a process: input and output, options, the client of python-chess."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_closed_output_exits_quietly() -> None:
         process.stdout.close()
         process.stdin.write(b"go infinite\n")
         process.stdin.flush()
-        assert process.wait(20) == 0  # the first report finds nobody there
+        assert process.wait(20) == 0  # the first report detects the closed pipe
         assert process.stderr.read() == b""
 
 
@@ -112,7 +112,7 @@ def client() -> Iterator[Any]:
 
 
 def test_python_chess_client_plays_game_on_clock(client: Any) -> None:
-    """A short game with a clock, the tree kept; every move is legal, or the client would complain."""
+    """A short game on a clock with tree reuse; the client rejects illegal moves."""
     board = chess.Board()
     clock = [3.0, 3.0]
     while board.ply() < 16:
@@ -153,15 +153,15 @@ def test_python_chess_client_ponders(client: Any) -> None:
     first = client.play(board, limit, ponder=True)
     assert first.ponder is not None
     board.push(first.move)
-    board.push(first.ponder)  # expected: a ponderhit
+    board.push(first.ponder)  # a ponderhit
     second = client.play(board, limit, ponder=True)
     board.push(second.move)
-    board.push(next(move for move in board.legal_moves if move != second.ponder))  # a miss
+    board.push(next(move for move in board.legal_moves if move != second.ponder))  # a ponder miss
     assert client.play(board, limit).move in board.legal_moves
 
 
 def test_piped_search_completes_before_exit() -> None:
-    """The end of the input does not cut off a search that ends by itself."""
+    """A search with limits is completed at the end of the input."""
     commands = b"position startpos moves e2e4\ngo nodes 300\n"
     told = subprocess.run(COMMAND, input=commands, capture_output=True, timeout=60, check=True).stdout.decode()
     assert " nodes 300 " in told

@@ -19,7 +19,7 @@ from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 
 
 class Dense:
-    """The table, asked by observations."""
+    """The table, as an evaluator of observations."""
 
     def __init__(self, num_actions: int) -> None:
         self.num_actions = num_actions
@@ -33,7 +33,7 @@ class Dense:
 
 
 class Fast(Dense):
-    """The table, asked in the packed form too."""
+    """The table, also in packed form."""
 
     def evaluate_packed(self, packed: Packed) -> tuple[np.ndarray, np.ndarray]:
         logits, values = self.evaluate(packed.unpack())
@@ -41,14 +41,14 @@ class Fast(Dense):
 
 
 class States(Dense):
-    """The table, asked by states."""
+    """The table, as an evaluator of states."""
 
     def evaluate_states(self, states: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         return Dense.evaluate(self, np.stack([state.observation() for state in states]))
 
 
 class StatesOnly:
-    """Values of states, and no policy."""
+    """Values of states with a uniform policy."""
 
     def evaluate_states(self, states: Sequence[Any]) -> tuple[None, np.ndarray]:
         return None, table(np.stack([state.observation() for state in states]))[1]
@@ -74,7 +74,7 @@ def test_uniform_policy_is_cached(evaluator: Any) -> None:
 
 
 def test_uniform_policy_for_some_positions() -> None:
-    """A row of the cache that has no policy stands beside others that have one."""
+    """Entries without a policy are combined with entries that have one."""
     cached = Cached(lambda o: (None if o[0, 0, 0, 0] else np.ones((len(o), 7)), np.zeros(len(o))))
     marked = np.zeros((2, 1, 1, 1), dtype=np.float32)
     marked[1] = 1
@@ -123,8 +123,8 @@ def test_cache_is_bounded_and_evicts_oldest() -> None:
     inner = Dense(7)
     cached = Cached(inner, size=2)
     one, two, three = (random_position(ConnectFour, plies, 1).observation()[None] for plies in (1, 2, 3))
-    for asked in (one, two, one, three):  # two is the oldest when three comes
-        cached.evaluate(asked)
+    for key in (one, two, one, three):  # two is the oldest when three is added
+        cached.evaluate(key)
     assert (len(cached), inner.rows) == (2, 3)
     cached.evaluate(one)
     assert inner.rows == 3
@@ -156,16 +156,16 @@ def test_new_version_clears_cache() -> None:
 def test_clear_resets_entries_and_counts() -> None:
     inner = Dense(7)
     cached = Cached(inner)
-    asked = ConnectFour().observation()[None]
-    cached.evaluate(asked)
+    observation = ConnectFour().observation()[None]
+    cached.evaluate(observation)
     cached.clear()
     assert (len(cached), cached.hits, cached.misses) == (0, 0, 0)
-    cached.evaluate(asked)
+    cached.evaluate(observation)
     assert inner.rows == 2
 
 
 def test_legal_actions_are_part_of_the_key() -> None:
-    """Two games may look alike and allow different moves."""
+    """Equal observations may have different legal actions."""
     cached = Cached(Fast(9))
     planes = np.zeros((2, 2), dtype=np.uint64)
     legal = np.array([0, 1, 4, 5, 6], dtype=np.uint16)
@@ -176,7 +176,7 @@ def test_legal_actions_are_part_of_the_key() -> None:
     assert np.array_equal(policy, table(packed.unpack(), 9)[0][0][legal])
 
 
-# How many players there are, a cache does not know: values for three are kept until the version changes.
+# The cache does not know the number of players: values for three are cached until the version changes.
 @pytest.mark.parametrize("name", [name for name in NONSENSE if name != "three values"])
 def test_invalid_outputs_are_refused_and_not_cached(name: str) -> None:
     switch = Switch()

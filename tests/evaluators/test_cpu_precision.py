@@ -1,4 +1,4 @@
-"""Reduced precision on the CPU: tried in a child process, refused with the workaround where it does not work."""
+"""Reduced precision on the CPU is probed in a child process, and refused with a workaround if that fails."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Net(torch.nn.Module):  # type: ignore[misc]
 
 @pytest.fixture(autouse=True)
 def forget(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Whatever a probe found before is forgotten, and what it finds here as well."""
+    """Clears cached probe results before and after each test."""
     monkeypatch.delenv(VARIABLE, raising=False)
     cpu_precision._probe.cache_clear()
     yield
@@ -148,7 +148,7 @@ def test_frozen_program_is_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_probe_agrees_with_this_process() -> None:
-    """The probe leaves float32 alone; where it succeeds, bfloat16 works here, too."""
+    """If the probe succeeds, bfloat16 works in this process; float32 is unaffected."""
     failure = cpu_precision_failure("bfloat16")
     expected = Torch(Net()).evaluate(OBSERVATIONS)
     assert np.isfinite(expected[0]).all()

@@ -18,7 +18,7 @@ numpy = jax.numpy
 
 
 def params_of(state: Any, seed: int = 0) -> dict[str, np.ndarray]:
-    """Random weights of few bits, so that every sum is exact."""
+    """Random weights with few bits, so that all sums are exact."""
     numbers = np.random.default_rng(seed)
     inputs = state.observation().size
     return {
@@ -115,7 +115,7 @@ def test_probabilities_match_logits() -> None:
 
 
 def in_python(function: Any) -> Any:
-    """NumPy code as a function of JAX; not to be compiled."""
+    """NumPy code as an uncompiled JAX function."""
 
     def apply(params: Any, observations: Any) -> Any:
         answer = function(np.array(observations))

@@ -1,4 +1,4 @@
-"""Keras 3, on whichever backend is installed; files are loaded in safe mode or not at all."""
+"""Keras 3, on the installed backend; files are loaded in safe mode only."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_search_matches_same_network_in_numpy() -> None:
 
 
 def test_channels_last_matches_channels_first() -> None:
-    """Flattened in another order, so the weights are put into that order too."""
+    """The flattening order differs, so weights are permuted accordingly."""
     first, last = build(), build(last=True)
     kernel, *others = first.get_weights()
     moved = kernel.reshape(3, 6, 7, 16).transpose(1, 2, 0, 3).reshape(126, 16)
@@ -113,7 +113,7 @@ def test_probabilities_match_logits() -> None:
 
 @pytest.mark.parametrize("shape", [(73, 8, 8), (8, 8, 73), (73, 64)])
 def test_chess_head(shape: tuple[int, ...]) -> None:
-    """The order of the moves is square * 73 + plane, wherever the planes stand."""
+    """The order of the moves is square * 73 + plane, planes first or last."""
     board = keras.Input((119, 8, 8))
     flat = layers.Dense(2)(layers.Flatten()(board))
     model = keras.Model(board, [layers.Reshape(shape)(layers.Dense(4672)(flat)), layers.Dense(1)(flat)])
@@ -175,7 +175,7 @@ def test_keras_file_matches_model(tmp_path: Path) -> None:
 
 @pytest.fixture
 def _unsafe_allowed() -> Any:
-    """A program that has switched safe mode off for everyone."""
+    """Disables Keras's safe mode globally."""
     library = pytest.importorskip("keras.src.saving.serialization_lib")
     before = library.in_safe_mode()
     keras.config.enable_unsafe_deserialization()
@@ -203,7 +203,7 @@ def test_lambda_layer_is_refused_after_unsafe_deserialization_is_enabled(tmp_pat
 
 @pytest.mark.usefixtures("_unsafe_allowed")
 def test_keras_loads_in_safe_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were our own look into the file to miss something, Keras would refuse it."""
+    """Keras refuses what the inspection of the file might miss."""
     monkeypatch.setattr("pondertree.evaluators.keras_model._refuse_code", lambda *_: None)
     with pytest.raises(pondertree.InvalidArgumentError, match=r"cannot be loaded in safe mode.*(?i:lambda)"):
         Keras(lambda_file(tmp_path))
@@ -215,7 +215,7 @@ def test_model_object_with_lambda_layer_is_accepted() -> None:
 
 
 def tampered(tmp_path: Path, change: Any) -> Path:
-    """A saved model with another description of one of its layers."""
+    """A saved model with one layer's configuration replaced."""
     build().save(tmp_path / "honest.keras")
     path = tmp_path / "tampered.keras"
     with zipfile.ZipFile(tmp_path / "honest.keras") as honest, zipfile.ZipFile(path, "w") as out:

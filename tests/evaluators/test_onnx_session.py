@@ -1,4 +1,4 @@
-"""ONNX Runtime: models built here, node by node."""
+"""ONNX Runtime, with models built node by node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TYPES = {np.dtype(np.float32): FLOAT, np.dtype(np.float16): 10, np.dtype(np.floa
 
 
 def weights_of(state: Any, dtype: Any = np.float32) -> tuple[np.ndarray, np.ndarray]:
-    """Random weights of few bits, so that every sum is exact."""
+    """Random weights with few bits, so that all sums are exact."""
     numbers = np.random.default_rng(1)
     inputs = state.observation().size
     policy = numbers.integers(-8, 8, (inputs, state.num_actions)) / 8
@@ -56,7 +56,7 @@ def build(
         nodes.append(helper.make_node("Reshape", ["flat_policy", "head"], ["policy"]))
     kinds = {"policy": "policy", "value": "value"}
     for name in names:
-        if name not in kinds:  # another name for one of the two: whichever is not there yet
+        if name not in kinds:  # an alias of whichever output is missing
             kinds[name] = "value" if "v" in name.lower() else "policy"
             nodes.append(helper.make_node("Identity", [kinds[name]], [name]))
     kind = TYPES[np.dtype(dtype)]
@@ -86,7 +86,7 @@ def plain(state: Any) -> Any:
 @pytest.mark.parametrize("start", [TicTacToe, ConnectFour, Othello])
 @pytest.mark.parametrize("batch", ["batch", None, 1, 2, 4])
 def test_search_matches_same_network_in_numpy(start: Any, batch: Any) -> None:
-    """A batch size fixed in the file is met by cutting and padding."""
+    """A fixed batch size is met by splitting and padding."""
     assert_same_search(Onnx(build(start(), batch=batch)), plain(start()), start(), in_flight=2)
 
 
@@ -101,8 +101,8 @@ def test_path_bytes_and_session_are_equivalent(tmp_path: Path) -> None:
     path.write_bytes(build(ConnectFour()))
     session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     board = random_position(ConnectFour, 5, 1).observation()[None]
-    answers = [Onnx(model).evaluate(board)[0].tolist() for model in (path, str(path), path.read_bytes(), session)]
-    assert answers == [plain(ConnectFour())(board)[0].tolist()] * 4
+    outputs = [Onnx(model).evaluate(board)[0].tolist() for model in (path, str(path), path.read_bytes(), session)]
+    assert outputs == [plain(ConnectFour())(board)[0].tolist()] * 4
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_numbers_beyond_float32_raise() -> None:
 def test_probabilities_match_logits() -> None:
     assert Onnx(build(ConnectFour()), policy="probabilities").policy == "probabilities"
     even = Onnx(build(ConnectFour(), bias=np.full(7, -1e9)), policy="probabilities")
-    with pytest.raises(pondertree.EvaluationError, match="row 0"):  # there is no negative probability
+    with pytest.raises(pondertree.EvaluationError, match="row 0"):  # negative probability
         pondertree.AlphaZero(even, 5).run(ConnectFour())
 
 

@@ -1,4 +1,4 @@
-"""What an evaluator answers, read as numbers: ranges, shapes and kinds, and the row that is at fault."""
+"""Validation of evaluator outputs: ranges, shapes, dtypes, and the row in errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOVES = [
     ("", "e2e4", 1, (1, 4)),  # north, two squares
     ("", "a2a3", 0, (1, 0)),
     ("", "g1f3", 56 + 7, (0, 6)),  # the last of the knight's moves: one file left, two ranks up
-    ("e2e4", "e7e5", 1, (1, 4)),  # Black sees the board upside down
+    ("e2e4", "e7e5", 1, (1, 4)),  # the board is flipped for Black
     ("e2e4", "b8c6", 56, (0, 1)),
 ]
 
@@ -161,7 +161,7 @@ def test_batch_with_game_checks_value_range() -> None:
     assert ask(Twice(), Batch.of([TabularGame(1, players=1, rewards=True).start()])).values.tolist() == [1.5]
 
 
-# --- The row at fault ---------------------------------------------------------------------------------------------
+# --- The row in errors ---------------------------------------------------------------------------------------------
 
 GOOD = [0.5, 0.25, 0.0]
 #: One row of the policy, and what is said of it.
@@ -234,7 +234,7 @@ def test_errors_without_a_row() -> None:
 
 
 def test_packed_form_names_row() -> None:
-    """Five legal moves of three rows: the fourth belongs to row 2."""
+    """Five legal actions of three rows: the fourth is of row 2."""
     offsets = np.array([0, 2, 2, 5])
     for given in ([0.0, 0.0, 0.0, None, 0.0], np.array([0.0, 0.0, 0.0, 1e39, 0.0])):
         with pytest.raises(EvaluationError, match="policy_logits of row 2"):
@@ -252,11 +252,11 @@ def test_numbers_of_other_dtypes() -> None:
     assert check_policy(same, (2, 2)) is same
 
 
-# --- How it is asked ----------------------------------------------------------------------------------------------
+# --- Forms ----------------------------------------------------------------------------------------------
 
 
 class PackedOnly:
-    """The fast form and no other."""
+    """An evaluator with the packed form alone."""
 
     def evaluate_packed(self, packed: Packed) -> tuple[np.ndarray, np.ndarray]:
         logits, values = table(packed.unpack(), packed.num_actions)

@@ -1,4 +1,4 @@
-"""Plain functions, the two kinds of policy, and the door: nothing heavy is imported before it is needed."""
+"""Plain functions, both policy kinds, and lazy imports of network libraries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEAVY = ("torch", "onnxruntime", "onnx", "keras", "jax", "flax", "tensorflow")
 
 
 def half_logits(observations: np.ndarray, num_actions: int, low: float) -> tuple[np.ndarray, np.ndarray]:
-    """0 for half the moves (a different half everywhere), `low` for the others."""
+    """0 for half the moves, which depends on the position, and `low` for the others."""
     logits, values = table(observations, num_actions)
     return np.where(logits > 0, np.float32(0), np.float32(low)), values
 
@@ -46,7 +46,7 @@ def test_probabilities_match_logits(start: Any, wrap: Any) -> None:
 
 
 def test_exact_probabilities_match_logits_bit_for_bit() -> None:
-    """Even moves among half of them; column 4 is always allowed, or a position might have none."""
+    """Uniform over half the moves, which always include column 4."""
 
     def logits(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         given, values = half_logits(observations, 7, -np.inf)
@@ -119,7 +119,7 @@ def test_missing_library_names_extra(library: str, extra: str, make: Any, monkey
 
 
 def test_incomplete_library_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keras without the backend it was told to use."""
+    """Keras without its configured backend."""
     (tmp_path / "keras.py").write_text("import no_such_backend")
     monkeypatch.delitem(sys.modules, "keras", raising=False)
     monkeypatch.syspath_prepend(tmp_path)

@@ -1,4 +1,4 @@
-"""Symmetries are those of the games, and an evaluator inside `Symmetric` becomes symmetric."""
+"""Symmetries match the rules of the games; `Symmetric` makes evaluators symmetric."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def turned(observation: np.ndarray, symmetry: Symmetry) -> np.ndarray:
 
 
 class Net:
-    """A network that is not symmetric at all: random weights, of few bits so that sums are exact."""
+    """An asymmetric network: random weights with few bits, so that sums are exact."""
 
     policy = "logits"
 
@@ -40,7 +40,7 @@ class Net:
 
 
 class PackedNet(Net):
-    """The same, in the packed form too."""
+    """The same network, also in packed form."""
 
     def evaluate_packed(self, packed: Packed) -> tuple[np.ndarray, np.ndarray]:
         logits, values = self.evaluate(packed.unpack())
@@ -82,7 +82,7 @@ def start_stays(start: Any, symmetry: Symmetry) -> bool:
 @pytest.mark.parametrize("start", BOARDS)
 @pytest.mark.parametrize("seed", range(5))
 def test_play_commutes_with_symmetry(start: Any, seed: int) -> None:
-    """Games from the start and turned games: boards, legal moves, ends and results agree all the way."""
+    """A game and its transformed game agree in boards, legal moves, ends and results."""
     numbers = random.Random(seed)
     symmetries = [symmetry for symmetry in symmetries_of(start) if start_stays(start, symmetry)]
     assert len(symmetries) == {TicTacToe: 8, ConnectFour: 2, Othello: 4}[start]
@@ -101,7 +101,7 @@ def test_play_commutes_with_symmetry(start: Any, seed: int) -> None:
 
 
 def othello_moves(own: set[int], other: set[int]) -> dict[int, set[int]]:
-    """The rules of Othello in a few lines: each legal move and the discs it turns over; 64 is a pass."""
+    """Othello's rules: each legal move with the discs it flips; 64 is a pass."""
     moves = {}
     for square in set(range(64)) - own - other:
         flips: set[int] = set()
@@ -123,7 +123,7 @@ def discs(observation: np.ndarray) -> tuple[set[int], set[int]]:
 
 
 def test_othello_symmetry_that_changes_the_start() -> None:
-    """Four symmetries swap the discs of the start, so no game leads to such boards: the rules are asked instead."""
+    """Four symmetries swap the discs of the start, so such boards are unreachable: the rules are compared instead."""
     numbers = random.Random(0)
     symmetries = symmetries_of("othello")
     passes = 0
@@ -170,7 +170,7 @@ def test_connect_four_average_matches_hand_computation() -> None:
 @pytest.mark.parametrize("start", [*BOARDS, Chess])
 @pytest.mark.parametrize("mode", ["average", "sample"])
 def test_packed_form_matches_observations(start: Any, mode: str) -> None:
-    """Inside: packed or not. And packed all the way, or observations all the way."""
+    """For inner evaluators with and without packed form."""
     state, symmetries = start(), symmetries_of(start)
     plain, packed = (Symmetric(kind(state), symmetries, mode, seed=3) for kind in (Net, PackedNet))
     assert_same_search(plain, packed, state, 30)
@@ -194,10 +194,10 @@ def test_sample_is_deterministic_and_one_of_the_transformed_outputs() -> None:
     assert logits is not None
     drawn = set()
     for row, board in enumerate(boards):
-        answers = [net.evaluate(turned(board, symmetry)[None]) for symmetry in symmetries]
-        turned_back = [answer[0][0, s.actions] for answer, s in zip(answers, symmetries, strict=True)]
+        outputs = [net.evaluate(turned(board, symmetry)[None]) for symmetry in symmetries]
+        turned_back = [answer[0][0, s.actions] for answer, s in zip(outputs, symmetries, strict=True)]
         fits = [number for number in range(8) if np.array_equal(turned_back[number], logits[row])]
-        assert any(answers[number][1][0] == values[row] for number in fits)
+        assert any(outputs[number][1][0] == values[row] for number in fits)
         drawn.add(fits[0])
     assert len(drawn) >= 6
     backwards, _ = Symmetric(net, symmetries, "sample", seed=1).evaluate(boards[::-1])
@@ -242,7 +242,7 @@ def test_uniform_policy_stays_uniform() -> None:
 def test_python_games() -> None:
     class Mirrored(PythonGame):
         def symmetries(self) -> list[tuple[np.ndarray, np.ndarray]]:
-            """Of whole observations, as a game without a board would have them."""
+            """Permutations of whole observations, as of a game without a board."""
             mirror = np.arange(126).reshape(3, 6, 7)[:, :, ::-1].ravel()
             return [(np.arange(126), np.arange(7)), (mirror, np.arange(7)[::-1])]
 

@@ -1,4 +1,4 @@
-"""PyTorch: the module as an evaluator, in both forms."""
+"""PyTorch modules as evaluators, in both forms."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GAMES = [TicTacToe, ConnectFour, Othello, Chess]
 
 
 class Net(torch.nn.Module):  # type: ignore[misc]
-    """A small network with everything that behaves differently in training."""
+    """A small network with batch normalisation and dropout."""
 
     def __init__(self, state: Any, planes_of_policy: bool = False) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class Wrapped(torch.nn.Module):  # type: ignore[misc]
 @pytest.mark.parametrize("start", GAMES)
 @pytest.mark.parametrize("batch_size", [None, 2])
 def test_packed_form_matches_observations(start: Any, batch_size: int | None) -> None:
-    # Kernels round differently for other numbers of rows, so that parts of a batch are compared by exact numbers.
+    # Kernels round differently for other batch sizes, so that an exact network is used for partial batches.
     module = net(start()) if batch_size is None else Wrapped(lambda seen: table(seen, start().num_actions))
     evaluator = Torch(module, batch_size=batch_size)
     assert_same_search(evaluator, ObservationsOnly(evaluator), start(), 40, in_flight=4)
@@ -80,7 +80,7 @@ def test_packed_form_matches_observations(start: Any, batch_size: int | None) ->
 
 @pytest.mark.parametrize("start", GAMES)
 def test_unpacking_is_exact(start: Any) -> None:
-    """Every bit of every plane, and the scalars, arrive as the observations have them."""
+    """Unpacked planes and scalars are equal to the observations."""
     seen: list[np.ndarray] = []
 
     def record(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -93,7 +93,7 @@ def test_unpacking_is_exact(start: Any) -> None:
 
 
 def test_highest_bit_and_highest_action() -> None:
-    """Bit 63 is the sign of a signed number, and actions above 32767 are negative ones."""
+    """Bit 63 is the sign of a signed number, and actions above 32767 are negative int16."""
     planes = np.array([[1 << 63, (1 << 63) | 1]], dtype=np.uint64)
     legal = np.array([0, 40_000, 65_534], dtype=np.uint16)
     packed = Packed(planes, np.array([[0.25]], dtype=np.float32), 8, 8, np.array([0, 3]), legal, 65_535)
@@ -193,7 +193,7 @@ def test_evaluator_can_be_copied_and_pickled(copied: Any, dtype: str) -> None:
 
 
 def change(module: Any, how: str) -> None:
-    """Changes the weights in one of the ways in which people do it."""
+    """Changes the weights in one of several common ways."""
     weights = list(module.parameters())
     if how == "no_grad":
         with torch.no_grad():
@@ -243,7 +243,7 @@ def test_probabilities_match_logits() -> None:
 
 def test_module_modes_are_restored() -> None:
     module = net(ConnectFour())
-    module.body[1].eval()  # a part frozen by its owner
+    module.body[1].eval()  # a frozen submodule
     modes = [part.training for part in module.modules()]
     assert True in modes
     assert False in modes
@@ -260,7 +260,7 @@ def test_module_modes_are_restored() -> None:
 
 
 def test_module_is_used_in_place() -> None:
-    """Training goes on in the same object."""
+    """Weights trained later take effect."""
     module = net(ConnectFour())
     evaluator = Torch(module)
     board = ConnectFour().observation()[None]

@@ -1,4 +1,4 @@
-"""What goes wrong around the engine, and streams of commands as no program would send them: it lives and answers."""
+"""Faults of the UCI engine: invalid commands, failing searches, missing threads, random command streams."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pondertree.games import Chess
 from pondertree.uci.options import TABLE
 from pondertree.uci.position import legal_moves
 
-#: Random streams of commands in a run of the tests; thousands of them are for now and then.
+#: Number of random command streams; set the variable for thousands.
 STREAMS = int(os.environ.get("PONDERTREE_UCI_STREAMS", "120"))
 
 
@@ -56,7 +56,7 @@ def test_invalid_commands_change_nothing() -> None:
 
 
 def mutated(fen: str, chance: random.Random) -> str:
-    """A FEN with a few things changed."""
+    """A FEN with a few random edits."""
     text = list(fen)
     for _ in range(chance.randint(1, 4)):
         place = chance.randrange(len(text) + 1)
@@ -74,7 +74,7 @@ def mutated(fen: str, chance: random.Random) -> str:
 
 
 def test_malformed_fens_keep_or_replace_position() -> None:
-    """Hundreds of broken FENs: the old position stays, or the new one is legal; the next `go` has a legal move."""
+    """After every malformed FEN the position is unchanged or legal, and the next `go` returns a legal move."""
     chance = random.Random(6)
     good = [Chess().fen(), MORPHY, BACK_RANK, "r3k2r/8/8/2pP4/8/8/8/R3K2R w KQkq c6 0 1", STALEMATE]
     with EngineClient(Hash=1) as client:
@@ -200,7 +200,7 @@ def test_stop_replies_without_timer_thread(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_close_waits_for_previous_search_of_failed_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The evaluator of the first search hangs; the second `go` finds no thread."""
+    """The evaluator of the first search hangs; the thread of the second cannot be started."""
     go_on, entered = threading.Event(), threading.Event()
 
     def hang(*_: object, **__: object) -> None:
@@ -230,7 +230,7 @@ def test_close_waits_for_previous_search_of_failed_start(monkeypatch: pytest.Mon
 
 
 def test_deadline_is_kept_with_256_threads() -> None:
-    """The best of five: other programs may take the CPUs for a while."""
+    """The best of five attempts, since other processes may use the CPUs."""
     waited = []
     with EngineClient(Hash=64, Threads=256) as client:
         client.send("isready")
@@ -274,7 +274,7 @@ def test_failing_search_replies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_hanging_evaluator_does_not_delay_reply(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stopped, or out of time, the engine answers for it; when it is back, all is well again."""
+    """The timer replies for a hanging evaluator after stop and after the time limit; the engine then recovers."""
     release = threading.Event()
     grow = pondertree.search.tree.Tree.simulate
 
@@ -326,7 +326,7 @@ FENS = [Chess().fen(), MORPHY, BACK_RANK, STALEMATE, MATED, "8/8/4k3/8/8/4K3/8/8
 
 
 def stream(chance: random.Random, length: int) -> Iterator[str]:
-    """Commands as no program would send them."""
+    """Random command lines."""
     moves = ["e2e4", "e7e5", "g1f3", "b8c6", "a1a6", "0000", "e2e9", "O-O"]
     options = [(option.name, option.default) for option in TABLE] + [("Hash", "1"), ("Threads", "2"), ("Seed", "x")]
     for _ in range(length):
@@ -363,7 +363,7 @@ def stream(chance: random.Random, length: int) -> Iterator[str]:
 
 
 def goes(commands: list[str]) -> int:
-    """How many of the lines are a `go`, unknown words before it skipped."""
+    """The number of `go` lines, with unknown leading tokens skipped."""
     known = {
         "uci",
         "isready",
@@ -383,7 +383,7 @@ def goes(commands: list[str]) -> int:
 
 @pytest.mark.parametrize("seed", range(STREAMS))
 def test_random_command_streams_get_one_reply_per_go(seed: int) -> None:
-    """Every `go` has one `bestmove`, nothing is raised, and it is always ready."""
+    """Every `go` gets one `bestmove`, no exception escapes, and isready is answered."""
     chance = random.Random(seed)
     with EngineClient(Hash=1) as client:
         commands = list(stream(chance, 25))

@@ -18,7 +18,7 @@ import pondertree
 from pondertree.errors import EvaluationError
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 
-# Most models here do not say how many players there are: with one it does not matter.
+# Models without num_players are searched for one player, which does not matter here.
 pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
 
 GAMES = [TicTacToe, ConnectFour, Othello, Chess]

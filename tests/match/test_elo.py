@@ -1,4 +1,4 @@
-"""Elo arithmetic: known numbers, cases worked out by hand, and intervals that cover the truth as often as they say."""
+"""Elo: known values, worked examples, coverage of confidence intervals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_normal_distribution_and_quantile_match_known_values() -> None:
 
 
 def test_pentanomial_estimate_matches_worked_example() -> None:
-    """1, 2, 10, 5, 2 pairs: 22.5 points of 40; squares of distances add up to 71/64 of a pair's score."""
+    """1, 2, 10, 5, 2 pairs: 22.5 points of 40; the squared deviations of pair scores sum to 71/64."""
     found = estimate([1, 2, 10, 5, 2])
     variance = 71 / 64 / 20
     assert moments([1, 2, 10, 5, 2]) == pytest.approx((20, 0.5625, variance))
@@ -45,7 +45,7 @@ def test_pentanomial_estimate_matches_worked_example() -> None:
     assert found.low == pytest.approx(elo_of(0.5625 - 1.959964 * error), abs=1e-3)
     assert found.high == pytest.approx(elo_of(0.5625 + 1.959964 * error), abs=1e-3)
     assert found.los == pytest.approx(0.8823, abs=1e-3)
-    # 0.0625 in deviations of a game, sqrt(2 * variance) = 0.33307, times 800 / ln 10 = 347.44.
+    # 0.0625 in standard deviations of a game, sqrt(2 * variance) = 0.33307, times 800 / ln 10 = 347.44.
     assert found.normalised == pytest.approx(65.2, abs=0.1)
     assert found.error == pytest.approx((found.high - found.low) / 2)
 
@@ -61,7 +61,7 @@ def test_trinomial_estimate_matches_worked_example() -> None:
 
 
 def test_pentanomial_interval_is_narrower_than_trinomial() -> None:
-    """Openings that decide the game: every pair is split, nothing is learned of the players, and pairs say so."""
+    """Openings that decide every game split every pair: pentanomial statistics show equality."""
     assert estimate([0, 1, 98, 1, 0]).error < 5.0
     assert estimate([100, 0, 100]).error > 30.0
 
@@ -102,7 +102,7 @@ def test_invalid_confidence_raises(confidence: Any) -> None:
 
 
 def simulate(elo: float, pairs: int, matches: int, seed: int, bias: float = 0.15) -> np.ndarray:
-    """Counts [matches, 5] of matches between players of known strength, on openings that favour one side."""
+    """Pentanomial counts [matches, 5] of simulated matches, on openings that favour one side."""
     numbers = np.random.default_rng(seed)
     score, drawn = score_of(elo), 0.3
     points = np.zeros((matches, pairs), dtype=int)
@@ -116,7 +116,7 @@ def simulate(elo: float, pairs: int, matches: int, seed: int, bias: float = 0.15
 
 @pytest.mark.parametrize("elo", [0.0, 30.0, -120.0])
 def test_interval_covers_true_elo(elo: float) -> None:
-    """3000 simulated matches of 200 pairs: 95 % of the intervals, to within three deviations (1.2 %)."""
+    """3000 simulated matches of 200 pairs: coverage of 95 % within three standard deviations (1.2 %)."""
     found = [estimate(counts.tolist()) for counts in simulate(elo, 200, 3000, seed=5)]
     covered = np.mean([one.low <= elo <= one.high for one in found])
     assert 0.935 < covered < 0.965

@@ -1,4 +1,4 @@
-"""One game: sides, seeds, ends, adjudication, and whose fault it is."""
+"""Games of a match: sides, seeds, terminations, adjudication, player failures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pondertree.match.game import claimed_draw, play_game
 
 
 class Scripted(Player):
-    """Plays moves from a list, and says what it thinks of them."""
+    """Plays listed moves with listed values."""
 
     def __init__(self, moves: str = "", value: float | None = None) -> None:
         self.moves, self.value = moves.split(), value
@@ -64,7 +64,7 @@ def play(
 
 @pytest.mark.parametrize(("first", "points"), [(1, 1.0), (2, 0.0)])
 def test_first_player_alternates_within_pair(first: int, points: float) -> None:
-    """The side that moves first wins by its column; it is player 1's in one game and player 2's in the other."""
+    """The side that moves first wins: player 1 in one game, player 2 in the other."""
     winner, loser = Scripted("1 1 1 1", 0.5), Scripted("2 2 2")
     one, two = (winner, loser) if first == 1 else (loser, winner)
     game = play(one, two, first=first)
@@ -104,7 +104,7 @@ def test_claimable_draws_end_chess_games() -> None:
 
 
 def test_python_game_without_notation_is_played() -> None:
-    """Nim counts its actions; whoever knows the trick wins."""
+    """Nim with numbered actions; the optimal player wins."""
     game = play(read_player(pondertree.UCT(500)).start(), read_player("first").start(), Nim)
     assert game.points == 1.0
     assert all(move.lstrip("-").isdigit() or move for move in game.moves)

@@ -1,4 +1,4 @@
-"""Openings: drawn ones are even, differ and repeat; files are read, and wrong ones named."""
+"""Openings: balance, distinctness and reproducibility of random ones; files and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pondertree.match.openings import RandomOpenings, make_openings
 
 @dataclass(frozen=True)
 class Stones:
-    """A game in Python without notation: take one, two or three; who takes the last one wins."""
+    """A Python game without notation: take one, two or three; taking the last one wins."""
 
     left: int = 15
     to_play: int = 0
@@ -58,11 +58,11 @@ def test_random_openings_are_reproducible(game: Any) -> None:
 def test_random_openings_are_distinct() -> None:
     book = RandomOpenings(TicTacToe, 1, 1)
     assert len({book[number] for number in range(7)}) == 7
-    assert book[20].moves  # there are only nine: then they come again
+    assert book[20].moves  # there are only nine distinct ones
 
 
 def decided(book: RandomOpenings) -> int:
-    """How many of 60 openings of Connect 4 a search finds won or lost."""
+    """The number of 60 Connect 4 openings that a search finds won or lost."""
     roots = [book[number].state(ConnectFour) for number in range(60)]
     return sum(result.proven in (-1, 1) for result in UCT(2000, seed=1).run(roots))
 

@@ -1,4 +1,4 @@
-"""Games written down, read again by python-chess and by ourselves."""
+"""PGN and move text of matches, read by our parser and by python-chess."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of a match: nothing half written is read, nothing damaged is believed, nothing else is overwritten."""
+"""Match records: truncated lines, damaged and foreign files, locks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_records_round_trip(tmp_path: Path) -> None:
 
 
 def test_truncated_line_is_dropped_on_resume(tmp_path: Path) -> None:
-    """Cut anywhere, as by a kill: what was whole is kept, and the file goes on as if nothing had happened."""
+    """Truncated at any byte: complete lines are kept and the match resumes."""
     path = tmp_path / "match.jsonl"
     content = written(path)
     ends = [place + 1 for place, byte in enumerate(content) if byte == ord("\n")]

@@ -1,4 +1,4 @@
-"""Whole matches: strength shows, seeds repeat them on any number of processes, and a killed one goes on as it was."""
+"""Matches: strength, reproducibility for any concurrency, SPRT, resume, invalid arguments."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_deterministic_equal_players_split_every_pair() -> None:
 
 
 def test_every_game_and_player_type_is_accepted() -> None:
-    """A game in Python; a search, a function and an entrant."""
+    """A Python game; a search, a function and an entrant."""
     best = play_match(pondertree.UCT(300, seed=9), lambda state: state.legal_actions()[0], Nim, num_games=4, seed=1)
     assert best.players == ("UCT(num_simulations=300)", "<lambda>")
     assert best.game == "examples.games.nim.Nim"
@@ -108,7 +108,7 @@ def test_sprt_stops_match_independently_of_concurrency(tmp_path: Path) -> None:
     assert results[0].finished
     assert shape(results[0]) == shape(results[1])
     assert lines_without_times(tmp_path / "1") == lines_without_times(tmp_path / "3")
-    # A match that is decided is not played on.
+    # A decided match is not continued.
     more = play_match(
         STRONG, WEAK, "connect4", num_games=800, seed=1, sprt=(0, 100), concurrency=1, out=tmp_path / "1", resume=True
     )
@@ -138,7 +138,7 @@ def test_interrupted_match_resumes(tmp_path: Path, kind: type[BaseException]) ->
     assert len(read_record(part)[1]) == 3
     assert games.read_text().count("# game") == 6
     seen: list[int] = []
-    # Without a seed it is the one in the file.
+    # The default seed is that of the file.
     resumed = play_match(
         WEAK, "random", "connect4", out=part, resume=True, progress=lambda r: seen.append(len(r.games)), **settings
     )
@@ -154,7 +154,7 @@ def test_finished_match_can_be_extended(tmp_path: Path) -> None:
     assert shape(more) == shape(play_match(WEAK, "random", "tictactoe", num_games=8, seed=4, concurrency=1))
     fewer = play_match(WEAK, "random", "tictactoe", num_games=2, concurrency=1, out=out, resume=True)
     assert len(fewer.games) == 2
-    assert len(read_record(out)[1]) == 4  # nothing that was played is thrown away
+    assert len(read_record(out)[1]) == 4  # finished pairs are kept
 
 
 # --- what is wrong --------------------------------------------------------------------------------------------

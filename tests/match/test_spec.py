@@ -1,4 +1,4 @@
-"""Players in words: what they come to, and what is said of wrong ones."""
+"""Player specifications as text: parsing and errors."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_searches_and_functions_become_entrants() -> None:
     search = pondertree.UCT(50, c_param=0.5)
     entrant = read_player(search)
     assert entrant.name == "UCT(num_simulations=50)"
-    # The seed of a search is drawn anew each time it is made, and does not count in a match.
+    # The seed of a search is random and ignored in matches.
     assert entrant.text == read_player(pondertree.UCT(50, c_param=0.5)).text != read_player(pondertree.UCT(50)).text
     assert read_player(entrant) is entrant
     function = read_player(first_of)

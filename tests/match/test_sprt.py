@@ -1,4 +1,4 @@
-"""The sequential test: its ratio against other ways to compute it, its error rates against simulated matches."""
+"""SPRT: log-likelihood ratio against other computations, error rates in simulated matches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pondertree.match.statistics import check_sprt, moments
 
 
 def likelihood(counts: list[int], score: float) -> float:
-    """The largest log-likelihood of losses, draws, wins with a given score, by looking for it."""
+    """The maximum log-likelihood of losses, draws, wins with a given score, by numerical search."""
     losses, draws, wins = counts
 
     def of(win: float) -> float:
@@ -37,7 +37,7 @@ def test_llr_matches_maximum_likelihood_distributions(counts: list[int], elos: t
 
 
 def test_llr_matches_normal_approximation_for_large_counts() -> None:
-    """N (s1 - s0) (2 m - s0 - s1) / (2 variance), worked out by hand for large N and near hypotheses."""
+    """The normal approximation N (s1 - s0) (2 m - s0 - s1) / (2 variance), for large N and close hypotheses."""
     counts = [120, 1500, 4200, 1700, 180]
     total, mean, variance = moments(counts)
     s0, s1 = score_of(0.0), score_of(4.0)
@@ -98,7 +98,7 @@ def test_invalid_error_rates_raise(name: str, value: float) -> None:
 
 
 def decide(test: Sprt, elo: float, seed: int) -> tuple[str, int]:
-    """The verdict on players of known strength, and after how many pairs."""
+    """The verdict for players of known strength, and the number of pairs."""
     numbers = np.random.default_rng(seed)
     score, drawn = score_of(elo), 0.4
     share = [1.0 - score - drawn / 2.0, drawn, score - drawn / 2.0]
@@ -115,7 +115,7 @@ def decide(test: Sprt, elo: float, seed: int) -> tuple[str, int]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("elo", "wrong"), [(0.0, "H1"), (80.0, "H0")])
 def test_error_rates_are_within_bounds(elo: float, wrong: str) -> None:
-    """400 simulated tests: about 5 % may be wrong; three deviations more would be 8.3 %."""
+    """400 simulated tests with 5 % errors; three standard deviations more are 8.3 %."""
     verdicts = [decide(Sprt(0.0, 80.0), elo, seed) for seed in range(400)]
     share = np.mean([verdict == wrong for verdict, _ in verdicts])
     assert 0.005 < share < 0.083

@@ -1,4 +1,4 @@
-"""UCI programs as players: a good one, and ones that hang, die or play what is not legal."""
+"""UCI programs as players: correct ones, and ones that hang, die or play illegal moves."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def test_uci_program_plays_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert said["go nodes 10"] == sum(
         (place % 2 == 0) == (game.first == 1) for game in result.games for place in range(8, len(game.moves))
     )
-    # The opening is told as moves, so that repetitions are known.
+    # The opening is sent as moves, so that repetitions count.
     assert any(line.startswith("position startpos moves ") for line in said)
 
 
 @pytest.mark.slow
 def test_uci_match_is_independent_of_concurrency() -> None:
-    """A program's processes are as many as there are tables; what it plays does not depend on them."""
+    """One program process per worker; the games do not depend on the number of workers."""
     entrant = program("good")
     results = [match(entrant, concurrency=count).games for count in (1, 2)]
     assert [game.moves for game in results[0]] == [game.moves for game in results[1]]
@@ -66,7 +66,7 @@ def test_uci_programs_from_specs_play_each_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "reason", "detail"),
+    ("mode", "reason", "detail"),
     [
         ("hang", "timeout", "no move within 1"),
         ("die", "died", "exit code: 7"),
@@ -76,10 +76,10 @@ def test_uci_programs_from_specs_play_each_other() -> None:
         ("garbage", "illegal_move", "zz99"),
     ],
 )
-def test_failing_program_loses_game(tmp_path: Path, way: str, reason: str, detail: str) -> None:
-    """Its third move of each game goes wrong; each game is lost, kept, and the next one is played."""
+def test_failing_program_loses_game(tmp_path: Path, mode: str, reason: str, detail: str) -> None:
+    """The third move of each game fails: the game is lost and recorded, and the next one is played."""
     out = tmp_path / "match.jsonl"
-    bad = program(way, 3, timeout=1.0 if way == "hang" else 30.0)
+    bad = program(mode, 3, timeout=1.0 if mode == "hang" else 30.0)
     result = match("first", bad, num_games=2, out=out)
     assert [(game.points, game.reason, game.culprit) for game in result.games] == [(1.0, reason, 2)] * 2
     assert all(detail in game.detail for game in result.games)

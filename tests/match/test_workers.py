@@ -1,4 +1,4 @@
-"""Processes that play: killed with their parent or alone, nothing is lost and nothing is played differently."""
+"""Worker processes: killed with their parent or alone, without lost or changed games."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def test_killed_match_resumes_to_same_result(tmp_path: Path, concurrency: int) -
     assert 0 < len(before) <= 12
     subprocess.run([sys.executable, script, part, str(concurrency)], check=True, timeout=60)
     assert lines_without_times(part) == lines_without_times(whole)
-    # What was on the disk was not played again.
+    # Recorded pairs are not played again.
     after = {pair.number: pair for pair in read_record(part)[1]}
     assert all(after[pair.number] == pair for pair in before)
 
 
 def dies_once(state: Any) -> int:
-    """Kills its process the first time it is asked, and leaves a note not to do it again."""
+    """Kills its process at the first move, once, by a marker file."""
     note = Path(os.environ["DIES_ONCE"])
     if not note.exists():
         note.write_text("done")
@@ -129,7 +129,7 @@ DEFERRED = """
 import signal, threading
 from pondertree.match.workers import _no_interrupts
 
-# Another thread takes the signal: the mask of the main thread does not hold it back.
+# Another thread receives the signal, which the main thread's mask does not block.
 wait = threading.Event()
 threading.Thread(target=wait.wait, daemon=True).start()
 reached = False

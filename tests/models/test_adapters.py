@@ -1,4 +1,4 @@
-"""Models in the form of seed 1, batched or row by row; the three functions of the paper; which adapter a model gets."""
+"""Adapters: the MuZero specification's interface, batched or row by row; the paper's functions; `as_model`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHOSEN = np.array([2, 0, 1, 2])
 
 
 class Batched:
-    """The seed's form for whole batches."""
+    """The specification's interface for batches."""
 
     def initial_inference(self, observation: Any) -> tuple[Any, Any, Any]:
         hidden = observation.reshape(len(observation), -1)[:, :2] * 0.5
@@ -30,7 +30,7 @@ class Batched:
 
 
 class Single:
-    """The same for one row at a time, as the seed writes it."""
+    """The same for one row at a time, as in the specification."""
 
     def __init__(self, action: type = int) -> None:
         self.action = action
@@ -50,14 +50,14 @@ class Single:
 
 
 class Lenient(Single):
-    """Takes a batch of observations without a word, and makes one row of it."""
+    """Accepts a batch of observations but returns one row."""
 
     def initial_inference(self, observation: Any) -> tuple[Any, Any, Any]:
         return Single.initial_inference(self, observation.reshape(-1)[:6].reshape(2, 3))
 
 
 class HalfBatched(Single):
-    """Whatever shape comes in: only the dynamics show that it is for single rows."""
+    """Accepts any observation shape: only its dynamics reveal that it takes single rows."""
 
     def initial_inference(self, observation: Any) -> tuple[Any, Any, Any]:
         hidden = observation.reshape(*observation.shape[:-2], -1)[..., :2] * 0.5
@@ -68,7 +68,7 @@ class HalfBatched(Single):
 
 
 class Complete(Batched):
-    """It has `prediction`, but its dynamics answer in our form."""
+    """Has `prediction`, but its dynamics return four outputs."""
 
     def recurrent_inference(self, hidden: Any, action: Any) -> tuple[Any, ...]:
         after, reward = Batched.recurrent_inference(self, hidden, action)
@@ -76,7 +76,7 @@ class Complete(Batched):
 
 
 class WithAxis(Single):
-    """One row at a time, with an axis of length 1 that its layers want."""
+    """One row at a time, with an axis of length 1 for its layers."""
 
     def initial_inference(self, observation: Any) -> tuple[Any, Any, Any]:
         hidden, policy, value = Single.initial_inference(self, observation)
@@ -92,11 +92,11 @@ class WithAxis(Single):
 
 
 def play(model: Any) -> list[Any]:
-    """Two steps, and what was seen on the way."""
-    asked = Inference(model)
-    root = asked.initial(OBSERVATIONS)
-    one = asked.recurrent(root.hidden, CHOSEN)
-    two = asked.recurrent(one.hidden[1:3], CHOSEN[:2])
+    """The outputs of two steps."""
+    inference = Inference(model)
+    root = inference.initial(OBSERVATIONS)
+    one = inference.recurrent(root.hidden, CHOSEN)
+    two = inference.recurrent(one.hidden[1:3], CHOSEN[:2])
     seen = [root.logits, root.values]
     for step in (one, two):
         seen += [step.rewards, step.logits, step.values]
@@ -124,16 +124,16 @@ def test_specification_model_matches_model_in_every_form(model: Any, batched: bo
 
 
 def test_specification_model_passes_discount() -> None:
-    asked = Inference(as_model(Complete()))
-    step = asked.recurrent(asked.initial(OBSERVATIONS).hidden, CHOSEN)
+    inference = Inference(as_model(Complete()))
+    step = inference.recurrent(inference.initial(OBSERVATIONS).hidden, CHOSEN)
     assert step.discounts is not None
     assert step.discounts.tolist() == [0.5] * 4
     assert Inference(as_model(Single())).initial(OBSERVATIONS).values.shape == (4,)
 
 
 def test_batched_argument_skips_probe() -> None:
-    asked = Inference(SpecificationModel(Single(), batched=False))
-    assert asked.initial(OBSERVATIONS[:1]).hidden.shape == (1, 2)
+    inference = Inference(SpecificationModel(Single(), batched=False))
+    assert inference.initial(OBSERVATIONS[:1]).hidden.shape == (1, 2)
     with pytest.raises(EvaluationError, match="in initial_inference"):
         Inference(SpecificationModel(Single(), batched=True)).initial(OBSERVATIONS)
 
@@ -142,7 +142,7 @@ def test_batched_argument_skips_probe() -> None:
     "make", [lambda n: (n, n + 1), lambda n: {"at": int(n)}, int, str, lambda n: (np.array([n]), {"b": np.zeros(2)})]
 )
 def test_unbatched_hidden_states_may_be_any_objects(make: Any) -> None:
-    """Positions of a game, for one: they are kept as they are."""
+    """Positions of a game, for example, are stored unchanged."""
     seen: list[Any] = []
 
     class Objects:
@@ -156,9 +156,9 @@ def test_unbatched_hidden_states_may_be_any_objects(make: Any) -> None:
         def prediction(self, hidden: Any) -> tuple[Any, Any]:
             return [0.0] * ACTIONS, 0.0
 
-    asked = Inference(SpecificationModel(Objects(), batched=False))
-    root = asked.initial(OBSERVATIONS)
-    asked.recurrent(root.hidden, CHOSEN)
+    inference = Inference(SpecificationModel(Objects(), batched=False))
+    root = inference.initial(OBSERVATIONS)
+    inference.recurrent(root.hidden, CHOSEN)
     assert repr(seen[-1]) == repr(make(float(OBSERVATIONS[3].sum())))
 
 
@@ -228,8 +228,8 @@ def test_composed_model_passes_discount() -> None:
         lambda hidden, actions: (*batched.recurrent_inference(hidden, actions), actions * 0.5),
         batched.prediction,
     )
-    asked = Inference(parts)
-    step = asked.recurrent(asked.initial(OBSERVATIONS).hidden, CHOSEN)
+    inference = Inference(parts)
+    step = inference.recurrent(inference.initial(OBSERVATIONS).hidden, CHOSEN)
     assert step.discounts is not None
     assert step.discounts.tolist() == (CHOSEN * 0.5).tolist()
 
@@ -245,7 +245,7 @@ def test_composed_model_names_invalid_functions_and_outputs() -> None:
         Inference(ComposedModel(lambda o: o, lambda h, a: (h,) * 4, lambda h: h)).recurrent(OBSERVATIONS, CHOSEN)
 
 
-# --- which adapter ------------------------------------------------------------------------------------------------
+# --- as_model ------------------------------------------------------------------------------------------------
 
 
 def test_as_model_returns_models_unchanged() -> None:

@@ -1,4 +1,4 @@
-"""The pool of hidden states: what was written is read, whatever the structure; it grows, and refuses what differs."""
+"""The hidden-state pool: reads return writes in every structure; growth; layout changes are refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pondertree.models.hidden import flatten, unflatten
 
 
 class Pair(NamedTuple):
-    """A structure with names."""
+    """A named tuple."""
 
     long: Any
     short: Any
@@ -39,7 +39,7 @@ STRUCTURES: dict[str, Any] = {
 
 
 def equal(one: Any, other: Any) -> bool:
-    """The same structure, types and numbers."""
+    """Whether structure, dtypes and numbers are equal."""
     arrays, structure = flatten(one)
     others, other_structure = flatten(other)
     return structure == other_structure and all(
@@ -157,9 +157,9 @@ def test_lists_are_rows_unless_they_contain_arrays() -> None:
         def recurrent_inference(self, hidden: Any, actions: Any) -> tuple[Any, ...]:
             return hidden.tolist(), [0.0, 0.0], np.zeros((2, 2)), [0.0, 0.0]
 
-    asked = Inference(Listing())
-    assert asked.initial(np.zeros((2, 1))).hidden.tolist() == [[0.0], [1.0]]
-    assert asked.recurrent(np.zeros((2, 1)), np.zeros(2, np.int64)).hidden.shape == (2, 1)
+    inference = Inference(Listing())
+    assert inference.initial(np.zeros((2, 1))).hidden.tolist() == [[0.0], [1.0]]
+    assert inference.recurrent(np.zeros((2, 1)), np.zeros(2, np.int64)).hidden.shape == (2, 1)
 
 
 @pytest.mark.parametrize("make", STRUCTURES.values(), ids=STRUCTURES)

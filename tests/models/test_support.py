@@ -1,4 +1,4 @@
-"""Categorical values: the transform of the paper and its inverse, and the two atoms around a number."""
+"""Categorical values: the paper's transform, its inverse, and the two atoms of a number."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def log(probabilities: np.ndarray) -> np.ndarray:
 
 
 def paper(x: float, epsilon: float = 0.001) -> float:
-    """Appendix F, to the letter."""
+    """Appendix F, literally."""
     return math.copysign(1, x) * (math.sqrt(abs(x) + 1) - 1) + epsilon * x
 
 
 def paper_inverse(y: float, epsilon: float = 0.001) -> float:
-    """Appendix F, to the letter."""
+    """Appendix F, literally."""
     root = math.sqrt(1 + 4 * epsilon * (abs(y) + 1 + epsilon))
     return math.copysign(1, y) * (((root - 1) / (2 * epsilon)) ** 2 - 1)
 
@@ -89,7 +89,7 @@ def test_numbers_beyond_support_are_clipped() -> None:
 
 
 def test_to_categorical_matches_hand_computed_values() -> None:
-    """h(3) = 1 + 0.003: a little of atom 2, the rest of atom 1."""
+    """h(3) = 1 + 0.003: a share of 0.003 for atom 2, the rest for atom 1."""
     assert Support(2).to_categorical([3.0, -3.0, 0.0]) == pytest.approx(
         np.array([[0, 0, 0, 0.997, 0.003], [0.003, 0.997, 0, 0, 0], [0, 0, 1, 0, 0]])
     )

@@ -47,7 +47,7 @@ def test_pool_keeps_tensors_on_device(device: str, dtype: str) -> None:
 
 
 def test_pool_rows_work_with_gradients_and_inference_mode() -> None:
-    """With gradients, without, in inference mode: whatever the tensors that were written came from."""
+    """With gradients, without, and in inference mode, for rows written in any of these."""
     layer = torch.nn.Linear(3, 3)
     pool = HiddenPool(1)
     with torch.inference_mode():
@@ -93,7 +93,7 @@ def test_min_max_on_tensors(device: str) -> None:
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_buffers_wait_for_work_of_the_current_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hidden states of roots may still be on their way when a search begins on a stream of its own."""
+    """Roots' hidden states may still be in flight when a search starts on its own stream."""
     search = pondertree.MuZero(model=TorchModel(Net(), "cuda"), num_simulations=30, seed=1)
 
     def visits(observations: Any) -> Any:
@@ -134,7 +134,7 @@ def test_pinned_observations_are_reused_after_release() -> None:
 
 
 def test_forest_takes_tensor_of_observations() -> None:
-    """In any order of memory; it is not changed, and gives what the list of its rows gives."""
+    """In any memory format; it is not modified and equals the list of its rows."""
 
     class Picky(Net):
         def initial_inference(self, observations: Any) -> tuple[Any, ...]:

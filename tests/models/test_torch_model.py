@@ -1,4 +1,4 @@
-"""PyTorch: modules as models, hidden states that stay tensors, the pool and the helpers on tensors."""
+"""PyTorch modules as models: outputs, dtypes, compilation and errors."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ torch = pytest.importorskip("torch")
 
 from tests.support.torch_models import ACTIONS, CHOSEN, DEVICES, OBSERVATIONS, SIZE, Net, net, play, same  # noqa: E402 (after the package it needs)
 
-# Most models here do not say how many players there are: with one it does not matter.
+# Models without num_players are searched for one player, which does not matter here.
 pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
 
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """The networks are tiny, and other work on the machine is not."""
+    """One thread: the networks are tiny."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -64,7 +64,7 @@ class UnbatchedNet(Net):
 
 
 def plain() -> list[np.ndarray]:
-    """What the network says without an adapter."""
+    """The outputs without an adapter."""
     module = net().eval()
     with torch.no_grad():
         hidden, logits, value = module.initial_inference(torch.from_numpy(OBSERVATIONS))
@@ -114,7 +114,7 @@ def test_composed_model_of_modules(device: str) -> None:
 
 
 class Split(torch.nn.Module):  # type: ignore[misc]
-    """A head of two."""
+    """A policy and value head."""
 
     def __init__(self, head: Any) -> None:
         super().__init__()
@@ -140,7 +140,7 @@ def test_specification_form_of_modules(device: str, settled: bool | None) -> Non
 
 
 def test_object_that_takes_numpy_arrays() -> None:
-    """It turns them into tensors itself, and cannot do that twice."""
+    """It converts arrays to tensors itself, and fails on tensors."""
 
     class Own:
         def __init__(self) -> None:
@@ -154,12 +154,12 @@ def test_object_that_takes_numpy_arrays() -> None:
 
     model: Any = as_model(Own())
     assert same(play(model), plain())
-    assert model._takes_tensors is False  # it is not tried again
+    assert model._takes_tensors is False  # the probe is not repeated
     assert same(play(model), plain())
 
 
 def test_plain_object_with_tensor_hidden_states() -> None:
-    """No module to be found in it: hidden states are tensors all the same, and actions come as such."""
+    """An object without modules, whose hidden states are tensors; actions are passed as tensors."""
     module = net().eval()
 
     class Plain:
@@ -246,7 +246,7 @@ def test_trained_weights_take_effect() -> None:
 
 
 class Spoiled(Net):
-    """One part of the answer replaced."""
+    """A network with one output replaced."""
 
     def __init__(self, place: int, change: Any) -> None:
         super().__init__()
@@ -288,13 +288,13 @@ WRONG = {
 @pytest.mark.parametrize(("place", "change", "words"), WRONG.values(), ids=WRONG)
 def test_invalid_outputs_raise_named_errors(device: str, place: int, change: Any, words: str) -> None:
     module = Spoiled(place, change)
-    asked = Inference(TorchModel(module, device=device))
-    root = asked.initial(OBSERVATIONS)
+    inference = Inference(TorchModel(module, device=device))
+    root = inference.initial(OBSERVATIONS)
     with pytest.raises(EvaluationError, match=words):
-        asked.recurrent(root.hidden, CHOSEN)
+        inference.recurrent(root.hidden, CHOSEN)
     assert all(part.training for part in module.modules())
     module.change = lambda tensor: tensor
-    asked.recurrent(root.hidden, CHOSEN)
+    inference.recurrent(root.hidden, CHOSEN)
 
 
 def test_invalid_arguments_raise() -> None:

@@ -19,13 +19,13 @@ torch = pytest.importorskip("torch")
 
 from tests.support.torch_models import DEVICES, OBSERVATIONS, SIZE, Net, net, play, same  # noqa: E402 (after the package it needs)
 
-# Most models here do not say how many players there are: with one it does not matter.
+# Models without num_players are searched for one player, which does not matter here.
 pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
 
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """The networks are tiny, and other work on the machine is not."""
+    """One thread: the networks are tiny."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -40,7 +40,7 @@ def device(request: pytest.FixtureRequest) -> str:
 
 
 class Embedded(Net):
-    """Its observations are words."""
+    """Takes token indices."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Embedded(Net):
 
 
 class Coded(Net):
-    """Its observations are whole numbers, and become rows of ones and noughts."""
+    """Takes integers, which it one-hot encodes."""
 
     def initial_inference(self, observations: Any) -> tuple[Any, ...]:
         return super().initial_inference(torch.nn.functional.one_hot(observations, 2).float())
@@ -75,7 +75,7 @@ def test_integer_observations_stay_uncast_for_embeddings(device: str, kind: Any)
     module = net(kind)
     model = TorchModel(module, device=device)
     found = play(model, words)
-    assert model._casts is False  # it is not tried again
+    assert model._casts is False  # the probe is not repeated
     assert same(play(model, torch.from_numpy(words)), found)
     with torch.no_grad():
         expected = module.eval().initial_inference(torch.from_numpy(words).to(device))[1]
@@ -86,22 +86,22 @@ def test_error_after_integer_observations_is_not_retried() -> None:
     module = net()
     model = TorchModel(module)
     model.initial_inference(OBSERVATIONS.astype(np.uint8))
-    asked: list[Any] = []
+    calls: list[Any] = []
 
     def broken(observations: Any) -> Any:
-        asked.append(observations)
+        calls.append(observations)
         raise RuntimeError("mine")
 
     module.initial_inference = broken
     with pytest.raises(RuntimeError, match="mine"):
         model.initial_inference(OBSERVATIONS.astype(np.uint8))
-    assert len(asked) == 1
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
 @pytest.mark.parametrize("kind", [TypeError, RuntimeError])
 def test_first_error_is_reported(kind: Any, dtype: Any) -> None:
-    """Asked once more in another form, it raises something else, which nobody wants to know."""
+    """The error of the retry in another form is not reported."""
 
     class Mistaken(Net):
         def initial_inference(self, observations: Any) -> Any:
@@ -134,7 +134,7 @@ def test_batch_given_as_one_observation_raises_with_hint() -> None:
 
 
 class Rows(Net):
-    """It wants rows of six numbers, and nothing else."""
+    """Takes rows of six numbers only."""
 
     def __init__(self, error: Exception | None = None) -> None:
         super().__init__()

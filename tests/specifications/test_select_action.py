@@ -140,7 +140,7 @@ each_network = pytest.mark.parametrize("name", NETWORKS)
 # --- The configuration ------------------------------------------------------------------------------------------
 
 
-def test_the_configuration_is_the_seeds() -> None:
+def test_configuration_has_the_documents_fields_and_defaults() -> None:
     config = MCTSConfig()
     assert {name: getattr(config, name) for name in config.__dataclass_fields__} == {
         "num_simulations": 50,
@@ -165,7 +165,7 @@ class Subclass(MCTSConfig):
 
 
 @unknown_players
-def test_a_configuration_of_ones_own_will_do() -> None:
+def test_any_object_with_some_fields_is_a_configuration() -> None:
     calls = []
 
     class Counting(TableModel):
@@ -185,7 +185,7 @@ def test_a_configuration_of_ones_own_will_do() -> None:
 
 
 @unknown_players
-def test_what_is_no_configuration_or_no_root() -> None:
+def test_invalid_configurations_and_roots_are_refused() -> None:
     model, config = TableModel(4), MCTSConfig(num_simulations=3)
     for wrong, words in ((MCTSConfig, "call it"), (None, "MCTSConfig"), (5, "MCTSConfig"), ({}, "MCTSConfig")):
         with pytest.raises(pondertree.InvalidArgumentError, match=words):
@@ -206,7 +206,7 @@ def test_what_is_no_configuration_or_no_root() -> None:
 
 @each_network
 @pytest.mark.parametrize("temperature", [1.0, 0])
-def test_on_chess(name: str, temperature: float) -> None:
+def test_select_action_plays_chess(name: str, temperature: float) -> None:
     """Always a legal move, and with a seed always the same."""
     network, config = NETWORKS[name](), MCTSConfig()
     config.num_simulations = 20
@@ -221,7 +221,7 @@ def test_on_chess(name: str, temperature: float) -> None:
 
 
 @each_network
-def test_the_defaults_on_chess(name: str) -> None:
+def test_select_action_defaults_play_chess(name: str) -> None:
     """All fifty simulations, noise and temperature 1, as a caller of the seed has it."""
     state = Chess()
     action = select_action(NETWORKS[name](), MCTSConfig(), state.observation(), state.legal_actions())
@@ -229,7 +229,7 @@ def test_the_defaults_on_chess(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["ours", "torch"])
-def test_one_network_in_two_forms_is_one_search(name: str) -> None:
+def test_both_forms_of_a_network_give_the_same_search(name: str) -> None:
     config = MCTSConfig(num_simulations=30)
     for seed in range(6):
         state = STATES[seed % len(STATES)]
@@ -240,7 +240,7 @@ def test_one_network_in_two_forms_is_one_search(name: str) -> None:
         assert one == other
 
 
-def test_it_is_the_search_of_the_preset() -> None:
+def test_select_action_matches_the_preset() -> None:
     state, config = STATES[1], MCTSConfig(num_simulations=30, num_players=2, discount=1.0, pb_c_init=2.0)
     search = pondertree.MuZero(OurForm(), 30, num_players=2, discount=1.0, pb_c_init=2.0, seed=4)
     told = {"observation": state.observation(), "legal_actions": state.legal_actions(), "to_play": 1}
@@ -249,7 +249,7 @@ def test_it_is_the_search_of_the_preset() -> None:
     assert action == expected.action
 
 
-def test_temperature_and_noise() -> None:
+def test_select_action_applies_temperature_and_noise() -> None:
     class Alone(OurForm):
         num_players = 1
 
@@ -263,7 +263,7 @@ def test_temperature_and_noise() -> None:
     assert len(noisy) > 1
 
 
-def test_two_players_see_signs() -> None:
+def test_two_players_have_opposite_signs() -> None:
     """With a perfect model of a game the door wins at once, and stops the opponent from it."""
     config = MCTSConfig(num_simulations=300, num_players=2, discount=1.0)
     for start, moves, action in (

@@ -1,4 +1,4 @@
-"""What tests of matches share: a match without its times, which no seed repeats."""
+"""Match results and records without times, for comparisons."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pondertree.match import MatchResult, read_record
 
 
 def shape(result: MatchResult) -> Any:
-    """All of a match but its times."""
+    """All of a match result except its times."""
     games = [{**game.as_json(), "seconds": None} for game in result.games]
     return result.players, result.seed, result.pentanomial, games
 
 
 def lines_without_times(path: Path) -> list[Any]:
-    """A record of a match, without the seconds and so without checksums."""
+    """The lines of a match record without times and checksums."""
     settings, pairs = read_record(path)
     told = [pair.as_json() for pair in pairs]
     for pair in told:

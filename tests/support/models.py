@@ -1,4 +1,4 @@
-"""Learned models for the tests: everything they say is a function of the hidden state, which is a number."""
+"""Learned models for tests, whose outputs are functions of an integer hidden state."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 
 @dataclass(frozen=True)
 class TableModel:
-    """With few `levels` many numbers are equal, so that the order in which ties are drawn matters."""
+    """With few `levels`, many numbers are equal, so that tie-breaking is tested."""
 
     num_actions: int = 5
     levels: int = 1001
     seed: int = 0
     largest_reward: float = 0.0
     discounts: tuple[float, ...] = ()
-    """What the model draws discounts from; without any it gives none."""
+    """Values of discounts; if empty, the model returns none."""
     ruled_out: float = 0.0
-    """The share of actions with the logit -inf, never the first one."""
+    """The share of actions with logit -inf; the first action never has it."""
 
     def initial_inference(self, observations: Any) -> tuple[Any, ...]:
         """The first number of an observation is the hidden state."""
@@ -28,7 +28,7 @@ class TableModel:
         return hidden, logits, values
 
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
-        """A hash of where it comes from."""
+        """Returns a hash of parent and action."""
         hidden = (np.asarray(hidden_states) * 31 + np.asarray(actions).reshape(-1, 1) + 7) % 1_000_003
         rewards, logits, values, discounts = self.rows(hidden)
         return (hidden, rewards, logits, values, discounts) if self.discounts else (hidden, rewards, logits, values)
@@ -39,7 +39,7 @@ class TableModel:
         return tuple(np.array(column) for column in zip(*rows, strict=True))
 
     def row(self, key: int) -> tuple[float, Any, float, float]:
-        """What the model says of one hidden state."""
+        """The outputs for one hidden state."""
         numbers = np.random.default_rng([self.seed, key])
         logits = (4.0 * self.level(numbers, self.num_actions) - 2.0).astype(np.float32)
         logits[1:][numbers.random(self.num_actions - 1) < self.ruled_out] = -np.inf

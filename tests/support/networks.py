@@ -1,4 +1,4 @@
-"""What the tests of evaluators share: a network of exact numbers, and how every adapter must refuse nonsense."""
+"""Helpers for tests of evaluators: an exact network, and invalid outputs that every adapter must refuse."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Arrays = tuple[Any, Any]
 
 
 def table(observations: np.ndarray, num_actions: int = 7) -> tuple[np.ndarray, np.ndarray]:
-    """(logits, values) that look random, depend on the observation alone, and are exact in every floating type."""
+    """(logits, values) as a hash of the observation, exact in every floating-point dtype."""
     flat = np.asarray(observations, dtype=np.float64).reshape(len(observations), -1)
     keys = np.round(flat * 100).astype(np.int64) @ (np.arange(flat.shape[1], dtype=np.int64) ** 2 % 257 + 1)
     logits = (keys[:, None] * (np.arange(num_actions) + 3) // 7 % 17) / 4.0 - 2.0
@@ -26,7 +26,7 @@ def table(observations: np.ndarray, num_actions: int = 7) -> tuple[np.ndarray, n
 
 @dataclass
 class Switch:
-    """A network that can be broken and mended."""
+    """A network that can be broken and repaired."""
 
     broken: Callable[[np.ndarray], Any] | None = None
     calls: int = 0
@@ -48,7 +48,7 @@ class ObservationsOnly:
 
 
 def assert_same_search(one: Any, other: Any, state: Any, simulations: int = 60, **settings: Any) -> None:
-    """Both evaluators grow the same trees, to the last bit."""
+    """Both evaluators grow the same trees, bit for bit."""
     states = [state, state.play(state.legal_actions()[0]), state.play(state.legal_actions()[-1])]
     trees = [
         [fingerprint(result) for result in pondertree.AlphaZero(evaluator, simulations, seed=3, **settings).run(states)]
@@ -72,7 +72,7 @@ def fail(observations: np.ndarray) -> Arrays:
     raise RuntimeError("the network fell over")
 
 
-#: Answers an adapter whose network runs Python code must pass on to the contract's refusal, and what that says.
+#: Invalid outputs of networks that run Python code, and the expected error.
 NONSENSE: dict[str, tuple[Callable[[np.ndarray], Any], str]] = {
     "nan logit": (spoiled("logits", (1, 2), np.nan), "row 1"),
     "inf logit": (spoiled("logits", (1, 2), np.inf), "row 1"),
@@ -90,7 +90,7 @@ NONSENSE: dict[str, tuple[Callable[[np.ndarray], Any], str]] = {
 
 
 def assert_refused(evaluator: Any, switch: Switch, broken: Callable[[np.ndarray], Any], match: str) -> None:
-    """The nonsense is refused by name, the trees stay as they were, and go on as if nothing had been."""
+    """Invalid outputs raise; trees are unchanged and can be searched further."""
     states = [ConnectFour(), ConnectFour().play(3)]
     forest = pondertree.AlphaZero(evaluator, seed=1).forest(states).simulate(10)
     before = [fingerprint(result) for result in forest.results()]
@@ -104,7 +104,7 @@ def assert_refused(evaluator: Any, switch: Switch, broken: Callable[[np.ndarray]
 
 
 def assert_no_entry(evaluator: Any, switch: Switch) -> None:
-    """A network that calls the search it is part of is refused."""
+    """A network that re-enters its own search is refused."""
     tree = pondertree.AlphaZero(evaluator, seed=1).tree(ConnectFour())
 
     def broken(observations: np.ndarray) -> Arrays:

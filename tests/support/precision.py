@@ -1,4 +1,4 @@
-"""Tests that compute in reduced precision on the CPU are skipped, with the reason, where that does not work."""
+"""Skips tests of reduced precision on CPUs that do not support it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pondertree.evaluators.cpu_precision import REDUCED, cpu_precision_failure
 
 
 def need_cpu_precision(dtype: Any, device: str = "cpu") -> None:
-    """Skips the test where PyTorch cannot compute in `dtype` on `device`, which is tried once in a child process."""
+    """Skips the test if PyTorch cannot compute in `dtype` on `device`, by a probe in a child process."""
     name = str(dtype).removeprefix("torch.")
     reason = cpu_precision_failure(name) if name in REDUCED and device == "cpu" else None
     if reason is not None:

@@ -17,7 +17,7 @@ CHOSEN = np.array([4, 0, 1, 2])
 
 
 class Net(torch.nn.Module):  # type: ignore[misc]
-    """A small model with something that behaves differently in training."""
+    """A small model with dropout."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,13 +50,13 @@ def net(kind: type = Net) -> Any:
 
 
 def play(model: Any, observations: Any = OBSERVATIONS) -> list[np.ndarray]:
-    """Two steps with a pool, and what was seen."""
-    asked, pool = Inference(model), HiddenPool(2)
-    root = asked.initial(observations)
+    """The outputs of two steps with a pool."""
+    inference, pool = Inference(model), HiddenPool(2)
+    root = inference.initial(observations)
     pool.scatter(np.arange(4), root.hidden)
-    one = asked.recurrent(pool.gather(np.arange(4)), CHOSEN)
+    one = inference.recurrent(pool.gather(np.arange(4)), CHOSEN)
     pool.scatter(np.arange(4, 8), one.hidden)
-    two = asked.recurrent(pool.gather(np.array([6, 0, 6])), CHOSEN[:3])
+    two = inference.recurrent(pool.gather(np.array([6, 0, 6])), CHOSEN[:3])
     return [root.logits, root.values, one.rewards, one.logits, one.values, two.rewards, two.logits, two.values]
 
 

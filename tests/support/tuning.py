@@ -1,4 +1,4 @@
-"""Positions for the tests of tuning."""
+"""Positions for tests of tuning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pondertree.tune.positions import Positions, Skipped
 
 @cache
 def random_fens(count: int, seed: int = 5) -> tuple[str, ...]:
-    """Positions of random games, of all phases; both sides to move."""
+    """Positions of random games in all phases, with both sides to move."""
     found: list[str] = []
     game = 0
     while len(found) < count:
@@ -32,13 +32,13 @@ def random_fens(count: int, seed: int = 5) -> tuple[str, ...]:
 
 
 def drawn_by(pesto: Pesto, count: int, seed: int = 0, per_game: int = 1) -> Positions:
-    """Random positions with results drawn as `pesto` foretells them; decisive or not, as with half-points."""
+    """Random positions with results sampled from the predictions of `pesto`, draws included."""
     fens = np.array([fen.encode() for fen in random_fens(count)], dtype=np.bytes_)
     blank = Positions(fens, np.zeros(count), np.arange(count) // per_game, Skipped())
     expected = sigmoid(features_of(blank, pesto).scores(weights_of(pesto)) / pesto.scale)
     black = np.array([fen.split()[1] == b"b" for fen in fens])
     for_white = np.where(black, 1.0 - expected, expected)
     numbers = np.random.default_rng(seed)
-    # Two coins: 0, 1/2 or 1, with the expected mean.
+    # Two Bernoulli samples: 0, 1/2 or 1 with the expected mean.
     results = (numbers.random(count) < for_white) * 0.5 + (numbers.random(count) < for_white) * 0.5
     return Positions(fens, results, blank.games, Skipped())

@@ -1,4 +1,4 @@
-"""A small UCI program for tests. `good` plays legal moves; the other ways go wrong at move `number` of the process."""
+"""A small UCI program for tests. `good` plays legal moves; other modes fail at move `number` of the process."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import zlib
 
 import chess
 
-WAYS = ("good", "hang", "die", "illegal", "nothing", "null", "garbage", "mute")
+MODES = ("good", "hang", "die", "illegal", "nothing", "null", "garbage", "mute")
 
 
 def say(text: str) -> None:
     print(text, flush=True)
 
 
-def main(way: str, number: int, score: int) -> None:
+def main(mode: str, number: int, score: int) -> None:
     board, asked = chess.Board(), 0
     log = os.environ.get("UCI_PROGRAM_LOG")
     for line in sys.stdin:
@@ -27,7 +27,7 @@ def main(way: str, number: int, score: int) -> None:
         if not words:
             continue
         if words[0] == "uci":
-            if way == "mute":
+            if mode == "mute":
                 time.sleep(600)
             say("id name tester")
             say("option name Hash type spin default 16 min 1 max 64")
@@ -41,8 +41,8 @@ def main(way: str, number: int, score: int) -> None:
                 board.push_uci(move)
         elif words[0] == "go":
             asked += 1
-            if asked >= number and way != "good":
-                misbehave(way)
+            if asked >= number and mode != "good":
+                misbehave(mode)
                 continue
             legal = sorted(move.uci() for move in board.legal_moves)
             say(f"info depth 1 score cp {score}")
@@ -51,18 +51,18 @@ def main(way: str, number: int, score: int) -> None:
             return
 
 
-def misbehave(way: str) -> None:
-    if way == "hang":
+def misbehave(mode: str) -> None:
+    if mode == "hang":
         time.sleep(600)
-    elif way == "die":
+    elif mode == "die":
         os._exit(7)
-    elif way == "illegal":
+    elif mode == "illegal":
         say("bestmove a1h8")
-    elif way == "nothing":
+    elif mode == "nothing":
         say("bestmove (none)")
-    elif way == "null":
+    elif mode == "null":
         say("bestmove 0000")
-    elif way == "garbage":
+    elif mode == "garbage":
         say("\x00\x01 what? bestmove\nbestmove zz99")
 
 

@@ -1,4 +1,4 @@
-"""What is counted in positions adds up to the score, whatever the weights are."""
+"""Features times weights equal the score, for any weights."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_term_names_match_pesto_fields() -> None:
     first=st.integers(0, 280),
 )
 def test_terms_times_weights_equal_score(seed: int, phases: list[int], first: int) -> None:
-    """In whole numbers, exactly; the engine rounds the taper towards 0."""
+    """Exact in integers; the engine rounds the taper towards 0."""
     pesto = random_pesto(seed, phases)
     states = [Chess(fen) for fen in random_fens(300)[first : first + 20]]
     starts, terms, counts, phase = pesto.compiled.features(states)

@@ -1,4 +1,4 @@
-"""Fits: known weights are found again, held-back positions stop them, and interrupted ones go on to the same end."""
+"""Fits: recovery of known weights, early stopping, checkpoints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COUNT = 30_000
 
 
 def test_fit_recovers_known_weights() -> None:
-    """From material alone, by results that were drawn with the weights to be found."""
+    """Starts from material alone; the results are sampled with the true weights."""
     dataset = prepare(drawn_by(TRUTH, COUNT), material_only(), held_back=0.25)
     options = FitOptions(fit_scale=False)
     state, finished = fit(dataset.train, dataset.validation_set, replace(material_only(), scale=200.0), options)
@@ -32,24 +32,24 @@ def test_fit_recovers_known_weights() -> None:
         errors(dataset.validation_set, weights, 200.0).log
         for weights in (weights_of(material_only()), unpack(state.best)[0], weights_of(TRUTH))
     )
-    # Most of what the material did not know of the truth.
+    # The fit closes most of the gap to the true weights.
     assert truth < best < start
     assert start - best > 0.7 * (start - truth)
     found, known = unpack(state.best)[0], weights_of(TRUTH)
     for name in ("queen_value", "rook_value"):
-        # A table's mean and the piece's value are the same to the evaluation.
+        # A constant on a table is equivalent to the piece value.
         piece = name.removesuffix("_value")
         whole = [
             one[:, FIELD_SLICES[name]].mean() + one[:, FIELD_SLICES[f"{piece}_squares"]].mean()
             for one in (found, known)
         ]
         assert whole[0] == pytest.approx(whole[1], rel=0.1)
-    # In random games the side with more mobility stands better, as in the truth.
+    # In random games mobility is worth more, as in the true weights.
     assert (found[:, FIELD_SLICES["queen_mobility_bonus"]] > 0).all()
 
 
 def test_validation_error_stops_fit() -> None:
-    """Few positions and no pull towards the start: the fit learns them by heart, and is stopped long before."""
+    """Few positions without regularisation: the fit overfits and is stopped early."""
     dataset = prepare(drawn_by(TRUTH, 1500), TRUTH, held_back=0.3)
     state, finished = fit(dataset.train, dataset.validation_set, TRUTH, FitOptions(regularisation=0.0, patience=5))
     assert finished
@@ -57,7 +57,7 @@ def test_validation_error_stops_fit() -> None:
     assert state.history[-1][1] > state.best_error
     learned = [entry[0] for entry in state.history]
     assert learned == sorted(learned, reverse=True)
-    # What is given back is never worse on them than the start was.
+    # The best validation error never exceeds the initial one.
     assert state.best_error <= begin(dataset.train, dataset.validation_set, TRUTH, FitOptions()).best_error
 
 
@@ -94,7 +94,7 @@ def test_resumed_fit_matches_uninterrupted_fit(how: type[BaseException], tmp_pat
     assert resumed.tuned == whole.tuned
     files = [(tmp_path / folder / "weights.json").read_bytes() for folder in ("whole", "part")]
     assert files[0] == files[1]
-    # It is over: going on again changes nothing.
+    # Resuming a complete fit changes nothing.
     assert tune(positions, material_only(), options, out=tmp_path / "part", resume=True).tuned == whole.tuned
 
 
@@ -130,7 +130,7 @@ def test_leftover_temporary_files_are_removed(tmp_path: Path) -> None:
     tune(positions, TRUTH, options, out=tmp_path)
     for name in ("checkpoint.npz.part", "weights.json.part"):
         (tmp_path / name).write_bytes(b"half")
-    # It is over, so that nothing is written in the place of what was left.
+    # The fit is complete, so that no file is written.
     tune(positions, TRUTH, options, out=tmp_path, resume=True)
     assert not list(tmp_path.glob("*.part"))
 

@@ -1,4 +1,4 @@
-"""The error and its gradient."""
+"""The Texel objective, its gradient, and the best scale."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_gradients_match_finite_differences() -> None:
     assert value == pytest.approx(
         error_and_gradient(features, weights, math.log(180.0))[0] + penalty(weights, anchor, 50.0 / features.games)[0]
     )
-    # The largest ones, the scale's, and some by chance.
+    # The largest components, the scale, and random ones.
     places = [*np.argsort(-np.abs(gradient))[:30], len(numbers) - 1, *range(0, len(numbers), 97)]
     for place in places:
         nearby = []

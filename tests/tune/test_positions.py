@@ -1,4 +1,4 @@
-"""Positions with results: kept in files, split by games, thinned, told quiet."""
+"""Training positions: files, splits by game, subsampling, quiet positions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_damaged_files_raise(tmp_path: Path) -> None:
         with pytest.raises(InvalidArgumentError, match=r"positions\.npz") as caught:
             Positions.load(path)
         assert "pickle" not in str(caught.value)
-    # One that would execute code is not looked into.
+    # A pickle is not loaded.
     np.savez(path, allow_pickle=True, header=np.array([print], dtype=object))
     with pytest.raises(InvalidArgumentError, match=r"positions\.npz"):
         Positions.load(path)
@@ -77,7 +77,7 @@ def test_split_keeps_games_whole() -> None:
     assert not set(positions.games[kept]) & set(positions.games[aside])
     assert [part.tolist() for part in split(positions, 0.25, seed=3)] == [kept.tolist(), aside.tolist()]
     assert split(positions, 0.25, seed=4)[1].tolist() != aside.tolist()
-    # At least one game on each side.
+    # At least one game in each set.
     assert [len(part) for part in split(sample(2), 0.01, seed=0)] == [5, 5]
     with pytest.raises(InvalidArgumentError, match=r"held_back must be above 0: .* when to stop"):
         split(positions, 0.0, seed=0)

@@ -1,4 +1,4 @@
-"""Positions from PGN, EPD and records; what is wrong is skipped, counted and named."""
+"""Positions from PGN, EPD and match records; invalid entries are skipped and reported."""
 
 from __future__ import annotations
 

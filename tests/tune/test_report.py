@@ -1,4 +1,4 @@
-"""What is told of a fit, in words, as data and in pictures."""
+"""The report of a fit: text, JSON, calibration, plots."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_report_text_matches_data(report: Report) -> None:
 
 
 def test_calibration_bins_match_results() -> None:
-    """Of the weights that the results were drawn with, predictions are true."""
+    """The weights that generated the results are calibrated."""
     buckets = calibration(features_of(drawn_by(TRUTH, 12_000), TRUTH), TRUTH)
     assert sum(bucket.count for bucket in buckets) == 12_000
     for bucket in buckets:

@@ -1,4 +1,4 @@
-"""Games of our own: the same for a seed, and after an interruption."""
+"""Self-play games: reproducible and resumable."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_self_play_yields_positions_of_games(tmp_path: Path) -> None:
     assert positions.num_games == 6
     assert set(positions.results) <= {0.0, 0.5, 1.0}
     assert all(Chess(fen.decode()).legal_actions() for fen in positions.fens)
-    # The two games of an opening have one player, and are not the same game.
+    # Both games of a pair have one player, but differ.
     assert whole.games[0].moves != whole.games[1].moves
 
     class Stopped(Exception):  # noqa: N818 (it is no error)

@@ -1,4 +1,4 @@
-"""SPSA on hills that are known, and the settings of the hybrid search."""
+"""SPSA on known objectives, and the settings of the hybrid search."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ HILL = (
 
 
 def strength(values: Sequence[float]) -> float:
-    """Best at (0, 5, 40)."""
+    """An objective with its optimum at (0, 5, 40)."""
     return -((values[0] / 2) ** 2) - math.log(values[1] / 5) ** 2 - ((values[2] - 40) / 40) ** 2
 
 
 def compare(one: Sequence[float], other: Sequence[float], seed: int) -> float:
-    """Eight games whose results are drawn."""
+    """Eight games with random results."""
     expected = 1 / (1 + math.exp(-2 * (strength(one) - strength(other))))
     return float(np.random.default_rng(seed).binomial(8, expected)) / 8
 
@@ -68,7 +68,7 @@ def test_resumed_spsa_matches_uninterrupted_run(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         run_spsa(HILL, compare, iterations=30, seed=4, record=path, progress=stop)
-    # A line that was being written when the power went.
+    # A truncated last line.
     with open(path, "ab") as file:
         file.write(b'{"number": 11, "sig')
     with pytest.raises(InvalidArgumentError, match="exists already"):
@@ -91,12 +91,12 @@ def test_finished_spsa_can_be_extended(tmp_path: Path) -> None:
     _, begun = run_spsa(HILL, compare, iterations=10, seed=4, record=path)
     values, steps = run_spsa(HILL, compare, iterations=25, seed=4, record=path, resume=True)
     assert (len(steps), steps[:10]) == (25, begun)
-    # In one go or in two, at the pace of the beginning.
+    # One run or two, with the original schedule.
     other = tmp_path / "other.jsonl"
     run_spsa(HILL, compare, iterations=10, seed=4, record=other)
     run_spsa(HILL, compare, iterations=17, seed=4, record=other, resume=True)
     assert run_spsa(HILL, compare, iterations=25, seed=4, record=other, resume=True) == (values, steps)
-    # What was made is kept, also if fewer steps are asked for.
+    # Existing steps are kept with fewer iterations.
     assert run_spsa(HILL, compare, iterations=5, seed=4, record=other, resume=True) == (values, steps)
 
 
@@ -107,7 +107,7 @@ def test_tunable_settings_match_hybrid() -> None:
 
 
 def test_settings_are_parsed_and_applied(tmp_path: Path) -> None:
-    """With matches replaced: the exploration constant should grow."""
+    """With a comparison that favours larger exploration constants."""
 
     def more_exploration(one: Sequence[float], other: Sequence[float], seed: int) -> float:
         return float(one[1] > other[1])

@@ -1,4 +1,4 @@
-"""Time management: whatever a clock says, limits are positive and within it."""
+"""Time management: limits are positive and within the clock."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def test_limits_are_positive_and_within_the_clock(
     [
         (1.0, 0.01, None, (0.005, 0.035), (0.015, 0.1)),  # 1+0.01
         (0.1, 0.0, None, (0.001, 0.01), (0.001, 0.02)),  # 0.1+0
-        (0.01, 0.0, None, (0.001, 0.001), (0.001, 0.001)),  # nothing is left
+        (0.01, 0.0, None, (0.001, 0.001), (0.001, 0.001)),  # no time left
         (60.0, 0.0, None, (1.5, 2.5), (4.0, 8.0)),
         (300.0, 3.0, None, (10.0, 15.0), (30.0, 45.0)),
-        (10.0, 0.0, 1, (6.0, 9.9), (8.0, 9.9)),  # new time after this move
+        (10.0, 0.0, 1, (6.0, 9.9), (8.0, 9.9)),  # last move before the time control
         (10.0, 0.0, 10, (0.8, 1.1), (2.0, 3.5)),
-        (1.0, 10.0, None, (0.5, 0.9), (0.7, 0.95)),  # the increment makes up for all of it
+        (1.0, 10.0, None, (0.5, 0.9), (0.7, 0.95)),  # the increment exceeds the remaining time
         (-5.0, 0.0, None, (0.001, 0.001), (0.001, 0.001)),
     ],
 )
@@ -66,13 +66,13 @@ def test_limits_of_usual_clocks(
 def test_simulated_game_has_no_time_loss_and_uses_the_clock(
     base: float, increment: float, latency: float, moves: int
 ) -> None:
-    """Every move is stretched to its hard limit at first, then to its soft one; the answer is late by `latency`."""
+    """Uses hard limits first, then soft ones; every reply is late by `latency`."""
     clock, used = base, 0.0
     for move in range(moves):
         found = from_clock(clock, increment, None, 0.03)
         spent = (found.hard if move < 10 else found.soft) + latency
         if clock <= 0.03 + latency:
-            spent = MIN_SECONDS + latency / 10  # answered at first sight
+            spent = MIN_SECONDS + latency / 10  # replied without search
         clock -= spent
         used += spent
         assert clock > 0.0, f"lost at move {move}"
@@ -113,7 +113,7 @@ def test_missing_clock_uses_opponents_clock() -> None:
 
 
 def test_lag_estimate_rises_at_once_and_decays() -> None:
-    """What is lost on the way is at least what the user says, and twice what answers were late by, for some moves."""
+    """The overhead is at least the configured one, and twice the recent delay of replies."""
     lag = LagEstimate()
     assert lag.overhead(0.01) == 0.01
     lag.update(-0.5)
@@ -125,5 +125,5 @@ def test_lag_estimate_rises_at_once_and_decays() -> None:
     for _ in range(60):
         lag.update(0.001)
     assert lag.overhead(0.01) == 0.01
-    # With little time left, a search that was late leaves itself more of it.
+    # A larger overhead leaves more time on the clock.
     assert from_clock(0.3, 0.01, None, 0.1).hard < from_clock(0.3, 0.01, None, 0.01).hard

@@ -1,4 +1,4 @@
-"""The engine in this process: what it answers, when, and what the tree offers for it."""
+"""The in-process engine: replies, timing, tree reuse, MultiPV."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from tests.support.uci_client import (
 
 import pondertree
 from pondertree.games import Chess
-from pondertree.uci import info
-from pondertree.uci import search_task as thinking
+from pondertree.uci import info, search_task
 from pondertree.uci.options import TABLE
 from pondertree.uci.position import legal_moves
 
@@ -106,7 +105,7 @@ def test_mates_and_finished_games_report_exact_scores(fen: str, go: str, score: 
 )
 @pytest.mark.parametrize("go", ["go nodes 400", "go movetime 300", "go infinite"])
 def test_proven_root_reports_all_multipv_lines(fen: str, count: int, scores: list[str], go: str) -> None:
-    """Each legal move with what is known of it, by a proof or by a search of its own."""
+    """Reports every legal move with a proof or an own search."""
     with EngineClient(MultiPV=count) as client:
         client.send(f"position fen {fen}", go)
         if go == "go infinite":
@@ -122,7 +121,7 @@ def test_proven_root_reports_all_multipv_lines(fen: str, count: int, scores: lis
         assert len(set(moves)) == len(moves)
         for line, score in zip(last, scores, strict=False):
             assert f" score {score} " in line
-        # A line tells a mate to its end.
+        # A mate line is complete.
         assert len(last[0].split(" pv ")[1].split()) == 2 * abs(field(last[0], "score mate")) - (scores[0][5] != "-")
 
 
@@ -133,14 +132,14 @@ def test_table_lines_are_sorted_by_result_and_distance() -> None:
     lines = info.table_lines(won, legal_moves(won))
     wins = [line.plies for line in lines if line.proven == 1]
     assert wins == sorted(wins)
-    # Rooks that can be taken come last.
+    # Moves that lose the rook are draws and come last.
     assert [line.proven for line in lines] == [1] * len(wins) + [0] * (len(lines) - len(wins))
     assert len(wins) < len(lines) == len(legal_moves(won))
 
 
 @pytest.mark.parametrize("fen", ["8/8/8/3k4/8/8/8/KQ6 w - - 0 1", "8/8/8/3k4/8/8/8/KR6 w - - 0 1"])
 def test_table_endings_are_won_with_little_time(fen: str) -> None:
-    """The mate is told at the first move, and is one move nearer at every other."""
+    """The mate distance is reported at the first move and falls by one with every move."""
     with EngineClient() as client:
         moves: list[str] = []
         state, left = Chess(fen), None
@@ -156,7 +155,7 @@ def test_table_endings_are_won_with_little_time(fen: str) -> None:
 
 
 def test_go_mate_without_mate_replies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thinking, "NO_MATE_SECONDS", 0.1)
+    monkeypatch.setattr(search_task, "NO_MATE_SECONDS", 0.1)
     with EngineClient() as client:
         client.send("position startpos", "go mate 1")
         assert client.wait() in legal_moves(Chess())
@@ -177,10 +176,10 @@ def test_searchmoves_restrict_only_the_root() -> None:
         last = [line for line in client.infos() if field(line, "multipv") == 1][-1]
         assert field(last, "nodes") == 300
         assert field(client.infos()[-1], "multipv") == 2
-        # A tree that knows some moves only is not asked about all of them.
+        # A restricted tree is not reused for an unrestricted search.
         client.send("go nodes 300")
         assert client.wait(3) not in ("a2a3", "h2h3")
-        # The mate is not among the moves asked for.
+        # The mating move is not among searchmoves.
         client.send(f"position fen {MORPHY}", "go nodes 200 searchmoves a1b1 a1c1")
         assert client.wait(4) in ("a1b1", "a1c1")
         assert " score cp" in client.infos()[-2]
@@ -213,7 +212,7 @@ def test_tree_is_reused_while_game_continues(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_clock_is_used_with_tree_reuse() -> None:
-    """The root's search for mates takes the first slice, which says nothing of how fast the search is."""
+    """The first slice contains the root's mate search and must not determine the speed estimate."""
     with EngineClient() as client:
         moves = ""
         for number in range(1, 5):
@@ -246,7 +245,7 @@ def test_invalid_limit_falls_back_to_movetime(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_reply_without_time_comes_from_previous_tree() -> None:
-    """With no time to move the tree, what it says of the position is read off where it stands."""
+    """Without time to advance the tree, its best move for the new position is read without advancing."""
     with EngineClient() as client:
         client.send("position startpos", "go nodes 3000")
         best = client.wait()
@@ -261,7 +260,7 @@ def test_reply_without_time_comes_from_previous_tree() -> None:
 
 
 def test_game_continues_after_automatic_draw() -> None:
-    """The tree ends there; the engine does not."""
+    """The state ends in an automatic draw; the engine continues."""
     shuffle = " ".join(("g1f3", "g8f6", "f3g1", "f6g8") * 4)
     with EngineClient() as client:
         client.send(f"position startpos moves {shuffle[:-5]}", "go nodes 200")
@@ -305,7 +304,7 @@ def test_bestmove_names_ponder_move() -> None:
         words = client.bestmoves()[0].split()
         assert words[2] == "ponder"
         assert words[3] in legal_moves(Chess().play(Chess().parse_action(best)))
-        # It was expected, and comes: the clock begins to run at ponderhit.
+        # After ponderhit the clock runs.
         client.send(f"position startpos moves {best} {words[3]}", "go ponder wtime 2000 btime 2000 winc 0 binc 0")
         time.sleep(0.4)
         begun = time.perf_counter()
@@ -344,7 +343,7 @@ def test_multithreaded_search_is_reproducible() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"Threads": 2}, {"MultiPV": 4}])
 def test_stop_replies_within_100_ms(options: dict[str, Any]) -> None:
-    """Within 100 ms by what is promised; a busy machine is given some more here."""
+    """100 ms are promised; a loaded machine gets more here."""
     chance = random.Random(1)
     waits = []
     with EngineClient(**options) as client:

@@ -1,4 +1,4 @@
-"""The words of UCI: commands, options, positions, and how scores are told."""
+"""Parsing of UCI commands, options and positions; scores of `info` output."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_position_command_replays_moves_incrementally() -> None:
 
 
 def test_moves_after_automatic_draw_are_followed() -> None:
-    """Some programs play on; the engine must follow, or it would answer for an old position."""
+    """GUIs may continue after an automatic draw; the engine must follow."""
     there, back = ("g1f3", "g8f6"), ("f3g1", "f6g8")
     shuffle = " ".join((*there, *back) * 5)
     game = read(f"position startpos moves {shuffle} e2e4 e7e5")

@@ -153,18 +153,18 @@ def check_player_game(player: Any, info: GameInfo) -> None:
     about = getattr(player, "about", None)
     if not isinstance(about, dict):
         return
-    learned, asked = str(about.get("game", "")), _common_name(info)
+    trained, expected = str(about.get("game", "")), _common_name(info)
     network = about.get("network")
     network = network if isinstance(network, dict) else {}
     actions, shape = network.get("num_actions"), network.get("shape")
-    are_compiled = learned in games.BY_NAME and info.compiled
-    if (are_compiled and learned != asked) or (learned and actions not in (None, info.num_actions)):
-        raise InvalidArgumentError(f"this is a player of {learned}, not of {asked}")
-    seen = list(games.BY_NAME[asked]().observation().shape) if info.compiled else shape
-    if actions not in (None, info.num_actions) or shape not in (None, seen):
+    are_compiled = trained in games.BY_NAME and info.compiled
+    if (are_compiled and trained != expected) or (trained and actions not in (None, info.num_actions)):
+        raise InvalidArgumentError(f"this is a player of {trained}, not of {expected}")
+    expected_shape = list(games.BY_NAME[expected]().observation().shape) if info.compiled else shape
+    if actions not in (None, info.num_actions) or shape not in (None, expected_shape):
         raise InvalidArgumentError(
-            f"this player is not one of {asked}: it has {actions} actions and observations of shape {shape}, "
-            f"the game {info.num_actions} and {seen}"
+            f"this player is not one of {expected}: it has {actions} actions and observations of shape {shape}, "
+            f"the game {info.num_actions} and {expected_shape}"
         )
 
 

@@ -57,20 +57,20 @@ class ModelArchitecture:
     def of_data(cls, data: Any) -> ModelArchitecture:
         """Parses what `as_data` returned; raises `InvalidArgumentError` for anything else."""
         try:
-            told = {name: value for name, value in data.items() if name != "kind"}
-            told["shape"] = shape = read_shape(told["shape"])
-            told["size"] = NetworkConfig(**told["size"])
-            validation.whole_number(told["num_actions"], "num_actions", least=1, most=MOST_ACTIONS)
-            validation.whole_number(told["policy_planes"], "policy_planes", most=MOST_ACTIONS)
-            validation.whole_number(told["halvings"], "halvings", most=MOST_HALVINGS)
-            validation.whole_number(told["support"], "support", most=10_000)
-            validation.whole_number(told["dynamics_blocks"], "dynamics_blocks", most=256)
-            validation.number(told["discount"], "discount", least=-1.0, most=1.0)
-            validation.flag(told["compares"], "compares")
+            values = {name: value for name, value in data.items() if name != "kind"}
+            values["shape"] = shape = read_shape(values["shape"])
+            values["size"] = NetworkConfig(**values["size"])
+            validation.whole_number(values["num_actions"], "num_actions", least=1, most=MOST_ACTIONS)
+            validation.whole_number(values["policy_planes"], "policy_planes", most=MOST_ACTIONS)
+            validation.whole_number(values["halvings"], "halvings", most=MOST_HALVINGS)
+            validation.whole_number(values["support"], "support", most=10_000)
+            validation.whole_number(values["dynamics_blocks"], "dynamics_blocks", most=256)
+            validation.number(values["discount"], "discount", least=-1.0, most=1.0)
+            validation.flag(values["compares"], "compares")
             kinds = ("vector",) if len(shape) != 3 else ("cells", "columns", "squares", "constant", "learned")
-            if told["action_planes"] not in kinds:
+            if values["action_planes"] not in kinds:
                 raise InvalidArgumentError(f"action_planes must be {' or '.join(kinds)} for the shape {shape}")
-            return cls(**told)
+            return cls(**values)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidArgumentError(f"not a model description: {brief(str(error))}") from None
 

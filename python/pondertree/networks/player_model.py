@@ -69,10 +69,10 @@ class PlayerModel(TorchModel):
 
 def view_of(network: Any, about: dict[str, Any]) -> View | None:
     """Returns the observation view in a player's metadata; None if there is none."""
-    told = about.get("environment")
+    environment = about.get("environment")
     try:
         # Older files have none: their models take network inputs.
-        view = View.of_data(told["view"]) if isinstance(told, dict) and "view" in told else None
+        view = View.of_data(environment["view"]) if isinstance(environment, dict) and "view" in environment else None
     except InvalidArgumentError as error:
         raise StorageError(f"this player is damaged: {error}") from None
     if view is not None and view.shape != tuple(network.architecture.shape):

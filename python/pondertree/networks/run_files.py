@@ -33,8 +33,8 @@ def is_intact(path: Path, name: str) -> bool:
     """Whether a file of a checkpoint matches its checksum."""
     try:
         with reading(path, "a checkpoint", StorageError):
-            told = json.loads((path / STATE).read_bytes())["sha256"][name]
-            return bool(hashlib.sha256((path / name).read_bytes()).hexdigest() == told)
+            expected = json.loads((path / STATE).read_bytes())["sha256"][name]
+            return bool(hashlib.sha256((path / name).read_bytes()).hexdigest() == expected)
     except StorageError:
         return False
 
@@ -50,12 +50,12 @@ def read_about(path: Path) -> dict[str, Any]:
         raise StorageError(f"{str(path)!r} is not a run folder: it has no run.json")
     with reading(path / "run.json", "the header of a run", StorageError) as file:
         about: dict[str, Any] = json.loads(file.read_bytes())
-        told = current_format(about["format"]), about["version"], about["game"]
-        if not isinstance(told[2], str):
+        found = current_format(about["format"]), about["version"], about["game"]
+        if not isinstance(found[2], str):
             raise StorageError("game must be a text")
-    if told[:2] != (FORMAT, VERSION):
+    if found[:2] != (FORMAT, VERSION):
         raise StorageError(
-            f"{str(path)!r} is a {told[0]} of version {told[1]}; this version reads {FORMAT} {VERSION}: "
+            f"{str(path)!r} is a {found[0]} of version {found[1]}; this version reads {FORMAT} {VERSION}: "
             "use the version that wrote it, or another folder"
         )
     return about

@@ -134,14 +134,14 @@ def load_checkpoint(path: Path) -> Checkpoint:
         with reading(path / name, "a file of a checkpoint", StorageError) as file:
             contents[name] = file.read_bytes()
     with reading(path / STATE, "the state of a checkpoint", StorageError):
-        told = json.loads(contents[STATE])
-        own = told.pop("own")
-        if current_format(told.get("format")) != FORMAT or told.get("version") != VERSION:
-            found = brief(f"{told.get('format')} {told.get('version')}")
+        header = json.loads(contents[STATE])
+        own = header.pop("own")
+        if current_format(header.get("format")) != FORMAT or header.get("version") != VERSION:
+            found = brief(f"{header.get('format')} {header.get('version')}")
             raise StorageError(f"it is {found}; this version reads {FORMAT} {VERSION}")
-        if own != hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest():
+        if own != hashlib.sha256(json.dumps(header, sort_keys=True).encode()).hexdigest():
             raise StorageError("it is damaged, its checksum differs")
-        state, sums = dict(told["state"]), dict(told["sha256"])
+        state, sums = dict(header["state"]), dict(header["sha256"])
     for name in (PLAYER, TRAINING, GAMES, CONFIG):
         if hashlib.sha256(contents[name]).hexdigest() != sums.get(name):
             raise StorageError(f"checkpoint {str(path)!r}: {name} is damaged, its checksum differs")

@@ -65,11 +65,11 @@ def draw_length(axes: Any, summary: Summary) -> None:
     found = [line for line in summary.rounds if "game_length" in line]
     axes.plot([line["games"] for line in found], [line["game_length"] for line in found], label="moves of a game")
     axes.set(xlabel="games", ylabel="moves", title="Games")
-    told = [line for line in found if "first_player" in line]
-    if told:
+    found = [line for line in found if "first_player" in line]
+    if found:
         other = axes.twinx()
         other.plot(
-            [line["games"] for line in told], [line["first_player"] for line in told], color="tab:orange", alpha=0.6
+            [line["games"] for line in found], [line["first_player"] for line in found], color="tab:orange", alpha=0.6
         )
         other.set(ylabel="mean result of the first player", ylim=(-1, 1))
     axes.legend(loc="lower right")
@@ -90,10 +90,10 @@ def draw_returns(axes: Any, summary: Summary) -> None:
     found = [line for line in summary.rounds if "mean_return" in line]
     minutes = [line["elapsed"] / 60.0 for line in found]
     axes.plot(minutes, [line["mean_return"] for line in found], alpha=0.5, label="self-play")
-    told = [line for line in summary.evaluations if "mean_return" in line]
-    minutes = [line["elapsed"] / 60.0 for line in told]
-    axes.plot(minutes, [line["mean_return"] for line in told], "o-", label="evaluation")
-    least, most = [line["least_return"] for line in told], [line["most_return"] for line in told]
+    evaluated = [line for line in summary.evaluations if "mean_return" in line]
+    minutes = [line["elapsed"] / 60.0 for line in evaluated]
+    axes.plot(minutes, [line["mean_return"] for line in evaluated], "o-", label="evaluation")
+    least, most = [line["least_return"] for line in evaluated], [line["most_return"] for line in evaluated]
     axes.fill_between(minutes, least, most, alpha=0.15, color="tab:orange", label="minimum to maximum")
     axes.set(xlabel="minutes", ylabel="rewards of an episode", title="Returns")
     axes.legend()

@@ -1,1 +1,4 @@
-"""The training loop: `train`, the session it drives, actor and learner in turn or concurrently, limits, devices."""
+"""The training loop: the session, its scheduling (alternating or concurrent), limits and devices. Needs PyTorch.
+
+`loop.train.train` is offered as `pondertree.learn.train`; a name here would hide the module.
+"""
