@@ -24,8 +24,7 @@ from tests.support.uci_client import (
 
 import pondertree
 from pondertree.games import Chess
-from pondertree.uci import info
-from pondertree.uci import search_task
+from pondertree.uci import info, search_task
 from pondertree.uci.options import TABLE
 from pondertree.uci.position import legal_moves
 
