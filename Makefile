@@ -64,6 +64,7 @@ check: $(PACKAGES) $(ENGINE) ## formatting, lints and types of Python and Rust; 
 	$(PY) -m ruff format --check .
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	$(PY) scripts/check_layers.py
 	$(PY) -m mypy --strict
 	$(PY) -m mypy.stubtest pondertree._core --mypy-config-file pyproject.toml
 
@@ -72,7 +73,7 @@ format: $(PACKAGES) ## rewrite the sources in the project's formatting
 	$(PY) -m ruff format .
 	cargo fmt --all
 
-bench: $(PACKAGES) $(ENGINE_RELEASE) ## measure speed (benches/run.py)
+bench: $(PACKAGES) $(ENGINE_RELEASE) ## measure speed (benches/run.py); ARGS=--check compares results and speed with the baselines
 	@$(PY) benches/run.py $(ARGS)
 
 wheel: targets $(PACKAGES_WHEEL) ## build wheels for Linux and the sdist into dist/, install and try them

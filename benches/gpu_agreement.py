@@ -72,24 +72,24 @@ def agreement(*, small: bool = False) -> dict[str, str]:
             kinds["Gumbel, "] = pondertree.Gumbel
         for kind, search in kinds.items():
             for name, module in (("table", Table(cells, settings.actions)), ("float32", network)):
-                asked: dict[str, Any] = {"evaluator": (Torch, module), "num_simulations": 4 if small else 60}
-                found[f"{game}, {kind}{name}"] = _equal(search, asked, {"states": states})
+                options: dict[str, Any] = {"evaluator": (Torch, module), "num_simulations": 4 if small else 60}
+                found[f"{game}, {kind}{name}"] = _equal(search, options, {"states": states})
     seen = [np.array([row], dtype=np.float32) for row in range(10 if small else 1000)]
     torch.manual_seed(1)
     for kind, search in (("", pondertree.MuZero), ("Gumbel, ", pondertree.Gumbel)):
         for name, model in (("table", LatentTable(18)), ("4672 actions, table", LatentTable(4672))):
-            asked = {"model": (TorchModel, model), "num_simulations": 4 if small else 50}
-            found[f"model, {kind}{name}"] = _equal(search, asked, {"observation": seen})
+            options = {"model": (TorchModel, model), "num_simulations": 4 if small else 50}
+            found[f"model, {kind}{name}"] = _equal(search, options, {"observation": seen})
     drawn = np.random.default_rng(1).normal(size=(len(seen), 64)).astype(np.float32)
-    asked = {"model": (TorchModel, LatentModel(64, 18)), "num_simulations": 4 if small else 50}
-    found["model, float32"] = _equal(pondertree.MuZero, asked, {"observation": drawn})
+    options = {"model": (TorchModel, LatentModel(64, 18)), "num_simulations": 4 if small else 50}
+    found["model, float32"] = _equal(pondertree.MuZero, options, {"observation": drawn})
     return found
 
 
-def _equal(search: Any, asked: dict[str, Any], roots: dict[str, Any]) -> str:
+def _equal(search: Any, options: dict[str, Any], roots: dict[str, Any]) -> str:
     """Counts trees with the same visits on the CPU and on the device."""
     visits = []
     for device in ("cpu", DEVICE):
-        placed = {name: part[0](part[1], device) if isinstance(part, tuple) else part for name, part in asked.items()}
+        placed = {name: part[0](part[1], device) if isinstance(part, tuple) else part for name, part in options.items()}
         visits.append(search(**placed, seed=1, solve=False).forest(**roots).simulate().visits())
     return f"{int((visits[0] == visits[1]).all(axis=1).sum())} of {len(visits[0])}"

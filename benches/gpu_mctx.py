@@ -47,8 +47,8 @@ def bare_seconds(function: Any, *arguments: Any) -> float:
     def many(*arguments: Any) -> Any:
         *others, last = arguments
 
-        def once(_: Any, said: Any) -> Any:
-            one = jax.tree_util.tree_leaves(said)[0].ravel()[0]
+        def once(_: Any, output: Any) -> Any:
+            one = jax.tree_util.tree_leaves(output)[0].ravel()[0]
             return function(*others, jnp.where(one == jnp.inf, jnp.zeros_like(last), last))
 
         first = jax.tree_util.tree_map(
@@ -178,8 +178,8 @@ def latent_case(case: LatentCase, trees: int) -> dict[str, Any]:
     weights = (draw(keys[0], width + actions, width), draw(keys[1], width, width), draw(keys[2], width, actions + 2))
 
     def say(weights: Any, hidden: Any) -> tuple[Any, Any, Any]:
-        said = (hidden @ weights[2]).astype(jnp.float32)
-        return said[:, :actions], jnp.tanh(said[:, -2]), said[:, -1] * 0.1
+        output = (hidden @ weights[2]).astype(jnp.float32)
+        return output[:, :actions], jnp.tanh(output[:, -2]), output[:, -1] * 0.1
 
     def recurrent(weights: Any, _: Any, action: Any, hidden: Any) -> Any:
         seen = jnp.concatenate([hidden, jax.nn.one_hot(action, actions, dtype=hidden.dtype)], -1)

@@ -53,8 +53,8 @@ class LatentModel(nn.Module):
         return hidden, reward, logits, value
 
     def _say(self, hidden: Any) -> tuple[Any, Any, Any]:
-        said = self.heads(hidden).float()
-        return said[:, : self.actions], torch.tanh(said[:, -2]), said[:, -1] * 0.1
+        output = self.heads(hidden).float()
+        return output[:, : self.actions], torch.tanh(output[:, -2]), output[:, -1] * 0.1
 
 
 class Table(nn.Module):

@@ -39,7 +39,7 @@ class Trees:
         self.library: Any = compiled(name)
         self.batch = batch
         self.legal = [list(range(actions)) for _ in range(batch)]
-        self.turns = [-1] * batch
+        self.to_play = [-1] * batch
         self.nothing = [0.0] * batch
         self.root_logits = np.zeros((batch, actions)).tolist()
 
@@ -63,13 +63,13 @@ def muzero_tree(actions: int, sims: int, batch: int, values: Any, logits: Any) -
 
     def work() -> int:
         roots = library.Roots(batch, trees.legal)
-        roots.prepare_no_noise(rewards, trees.root_logits, trees.turns)
+        roots.prepare_no_noise(rewards, trees.root_logits, trees.to_play)
         bounds = trees.bounds()
         for number in range(sims):
             paths = library.ResultsWrapper(batch)
-            *_, turns = library.batch_traverse(roots, PB_C_BASE, PB_C_INIT, DISCOUNT, bounds, paths, trees.turns)
+            *_, to_play = library.batch_traverse(roots, PB_C_BASE, PB_C_INIT, DISCOUNT, bounds, paths, trees.to_play)
             library.batch_backpropagate(
-                number + 1, DISCOUNT, rewards, values[number], logits[number], bounds, paths, turns
+                number + 1, DISCOUNT, rewards, values[number], logits[number], bounds, paths, to_play
             )
         found = (roots.get_distributions(), roots.get_values())
         return sum(map(sum, found[0]))
@@ -84,13 +84,13 @@ def gumbel_tree(actions: int, sims: int, batch: int, values: Any, logits: Any) -
 
     def work() -> int:
         roots = library.Roots(batch, trees.legal)
-        roots.prepare_no_noise(rewards, trees.nothing, trees.root_logits, trees.turns)
+        roots.prepare_no_noise(rewards, trees.nothing, trees.root_logits, trees.to_play)
         bounds = trees.bounds()
         for number in range(sims):
             paths = library.ResultsWrapper(batch)
-            *_, turns = library.batch_traverse(roots, sims, min(16, actions), DISCOUNT, paths, trees.turns)
+            *_, to_play = library.batch_traverse(roots, sims, min(16, actions), DISCOUNT, paths, trees.to_play)
             library.batch_back_propagate(
-                number + 1, DISCOUNT, rewards, values[number], logits[number], bounds, paths, turns
+                number + 1, DISCOUNT, rewards, values[number], logits[number], bounds, paths, to_play
             )
         found = (roots.get_distributions(), roots.get_values())
         return sum(map(sum, found[0]))
@@ -108,13 +108,13 @@ def latent_loop(actions: int, sims: int, batch: int) -> Work:
 
     def work() -> int:
         roots = library.Roots(batch, trees.legal)
-        roots.prepare_no_noise(trees.nothing, trees.root_logits, trees.turns)
+        roots.prepare_no_noise(trees.nothing, trees.root_logits, trees.to_play)
         bounds = trees.bounds()
         hidden = [first]
         for number in range(sims):
             paths = library.ResultsWrapper(batch)
-            steps, rows, _, turns = library.batch_traverse(
-                roots, PB_C_BASE, PB_C_INIT, DISCOUNT, bounds, paths, trees.turns
+            steps, rows, _, to_play = library.batch_traverse(
+                roots, PB_C_BASE, PB_C_INIT, DISCOUNT, bounds, paths, trees.to_play
             )
             parents = np.asarray([hidden[step][row] for step, row in zip(steps, rows, strict=True)])
             hidden.append(parents + 0)
@@ -126,7 +126,7 @@ def latent_loop(actions: int, sims: int, batch: int) -> Work:
                 logits[number].tolist(),
                 bounds,
                 paths,
-                turns,
+                to_play,
             )
         found = (roots.get_distributions(), roots.get_values())
         return sum(map(sum, found[0]))

@@ -104,12 +104,12 @@ def latent(threads: int, model: Latent) -> Round:
         core = trees[0]._core
         core.allow([LATENT_SIMULATIONS] * LATENT_TREES)
         sizes = core.form_groups(LATENT_TREES // 2)
-        questions = [np.empty((size, 3), dtype=np.int64) for size in sizes]
-        asked = [core.exchange_latent(group, None, questions[group]) for group in range(len(sizes))]
-        while any(rows for rows, _ in asked):
-            for group, (rows, _) in enumerate(asked):
+        requests = [np.empty((size, 3), dtype=np.int64) for size in sizes]
+        pending = [core.exchange_latent(group, None, requests[group]) for group in range(len(sizes))]
+        while any(rows for rows, _ in pending):
+            for group, (rows, _) in enumerate(pending):
                 time.sleep(1e-4)
-                asked[group] = core.exchange_latent(group, model.answers[:rows], questions[group])
+                pending[group] = core.exchange_latent(group, model.answers[:rows], requests[group])
 
     spent["plant"], cpu_plant = timed(plant)
     spent["grow"], cpu_grow = timed(grow)

@@ -56,8 +56,8 @@ def play(console: Console, simulations: int) -> None:
 
 def command() -> str:
     """Returns the shell command of `pondertree`: its name if on the PATH, else its path beside this Python."""
-    beside = Path(sys.executable).with_name("pondertree")
-    return "pondertree" if shutil.which("pondertree") or not beside.exists() else os.path.relpath(beside)
+    installed = Path(sys.executable).with_name("pondertree")
+    return "pondertree" if shutil.which("pondertree") or not installed.exists() else os.path.relpath(installed)
 
 
 def main() -> int:

@@ -53,7 +53,8 @@ def identifiers(path: Path) -> Iterator[tuple[int, str]]:
         return
     text = path.read_text(encoding="utf-8")
     plain = re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', lambda part: "\n" * part[0].count("\n"), text, flags=re.S)
-    for number, line in enumerate(plain.splitlines(), start=1):
+    # The first rank of a chess board.
+    for number, line in enumerate(plain.replace("Rank::First", "").splitlines(), start=1):
         for name in re.findall(r"[A-Za-z_]\w*", line):
             yield number, name
 

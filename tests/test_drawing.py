@@ -1,4 +1,4 @@
-"""Pictures of a tree."""
+"""Drawings of a tree."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def root(request: pytest.FixtureRequest) -> pondertree.Node:
     return pondertree.UCT(120, seed=1).run(STATES[request.param]).root
 
 
-def test_text(root: pondertree.Node) -> None:
+def test_to_text_shows_visits_and_values(root: pondertree.Node) -> None:
     lines = root.to_text(depth=2, width=3).split("\n")
     assert lines[0].startswith(f"root  {root.visit_count} visits")
     shown = best_children(root, 3)
@@ -59,7 +59,7 @@ def test_text(root: pondertree.Node) -> None:
     assert len(root.to_text(depth=1, width=2).split("\n")) == 1 + min(2, len(root.children))
 
 
-def test_dot(root: pondertree.Node) -> None:
+def test_to_dot_is_a_digraph_of_the_tree(root: pondertree.Node) -> None:
     for node in (root, next(iter(root.children.values()))):
         text = node.to_dot(depth=2, width=3)
         assert text.startswith("digraph")
@@ -87,7 +87,7 @@ def number(element: ElementTree.Element, attribute: str) -> float:
     return float(str(element.get(attribute)))
 
 
-def test_svg(root: pondertree.Node) -> None:
+def test_to_svg_is_well_formed(root: pondertree.Node) -> None:
     for node in (root, next(iter(root.children.values()))):
         for depth in (0, 1, 3):
             picture = ElementTree.fromstring(node.to_svg(depth=depth, width=3))
@@ -126,7 +126,7 @@ def test_svg_shows_the_best_line() -> None:
     assert bold == result.pv[:2]
 
 
-def test_boxes_grow_with_the_names_of_moves() -> None:
+def test_svg_boxes_fit_long_move_names() -> None:
     boxes = [
         ElementTree.fromstring(pondertree.UCT(50, seed=1).run(state).root.to_svg()).find(f"{SVG}rect")
         for state in (Awkward(TicTacToe()), LongNames(TicTacToe()))
@@ -145,7 +145,7 @@ def test_svg_colours_are_for_the_player_who_chose() -> None:
     assert {"win in 3", "loss in 2", "win in 1"} <= set(values)
 
 
-def test_a_proven_win_comes_first() -> None:
+def test_proven_win_is_drawn_first() -> None:
     """It may have few visits: a search stops when it is found."""
     found = 0
     for seed in range(20):
@@ -157,7 +157,7 @@ def test_a_proven_win_comes_first() -> None:
     assert found > 0, "some were found before they were the most visited"
 
 
-def test_json(root: pondertree.Node) -> None:
+def test_to_json_holds_the_whole_tree(root: pondertree.Node) -> None:
     data = json.loads(root.to_json())
     stack = [(root, data)]
     count = 0
@@ -182,13 +182,13 @@ def test_json(root: pondertree.Node) -> None:
     assert visits == sorted(visits, reverse=True), "after the best, the most visited"
 
 
-def test_json_of_a_part() -> None:
+def test_to_json_is_limited_by_depth_and_width() -> None:
     root = pondertree.UCT(100, seed=1).run(ConnectFour()).root
     child = root.children[3]
     assert json.loads(child.to_json())["move"] == "4"
 
 
-def test_an_empty_tree_can_be_drawn() -> None:
+def test_tree_without_simulations_is_drawn() -> None:
     root = pondertree.UCT().tree(ConnectFour()).result().root
     assert root.to_text() == "root  0 visits  +0.000"
     assert json.loads(root.to_json())["children"] == []
@@ -196,14 +196,14 @@ def test_an_empty_tree_can_be_drawn() -> None:
     assert "n0" in root.to_dot()
 
 
-def test_proven_words() -> None:
+def test_proven_results_are_shown_as_win_draw_loss() -> None:
     result = pondertree.UCT(2000, seed=1).run(after(ConnectFour(), "1 2 1 2 1 2"))
     assert "win in 1" in result.root.to_text().split("\n")[0]
     [line] = [line for line in result.root.to_text(depth=1, width=9).split("\n")[1:] if re.search(r"─ 1 ", line)]
     assert line.endswith("win in 1"), "for the player who chose it, counted from where it was chosen"
 
 
-def test_untried_moves_are_data_and_not_drawn() -> None:
+def test_unvisited_moves_are_in_json_and_not_drawn() -> None:
     root = pondertree.AlphaZero(Uniform(), num_simulations=12, seed=1).run(ConnectFour()).root
     assert any(not child.visit_count for node in every_node(root) for child in node.children.values())
     for text in (root.to_text(depth=9, width=9), root.to_dot(depth=9, width=9), root.to_svg(depth=9, width=9)):

@@ -1,4 +1,4 @@
-"""A process that is forked while other threads search: the child can search, on several threads, and exit."""
+"""Processes forked while other threads search: the child can search on several threads, and exit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Node`: signs, sums and counts against a recomputation, and what every tree must satisfy."""
+"""`Node`: signs, sums and counts, and invariants of every tree."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ STATES = st.one_of(
     in_flight=st.sampled_from([1, 4]),
     forced=st.sampled_from([0, 0, 2]),
 )
-def test_every_node_adds_up(state: Any, simulations: int, solved: bool, in_flight: int, forced: int) -> None:
+def test_visits_of_children_sum_to_the_node(
+    state: Any, simulations: int, solved: bool, in_flight: int, forced: int
+) -> None:
     """Values, visits and signs from the record of all simulations, by nothing but whose turn it is."""
     has_rewards = hasattr(state, "rewards")
     plain = state.num_players == 2 and getattr(state, "zero_sum", True) and not has_rewards
@@ -126,7 +128,7 @@ def test_proofs_follow_from_their_children(plies: int, seed: int, simulations: i
             assert node.proven is None
 
 
-def test_a_child_is_seen_from_its_own_player() -> None:
+def test_child_value_is_for_its_own_player() -> None:
     """The winning column of the player to move is a lost position for the other."""
     for wrap in (False, True):
         for moves in ("1 2 1 2 1 2", "1 2 1 2 1 2 7"):
@@ -140,7 +142,7 @@ def test_a_child_is_seen_from_its_own_player() -> None:
             assert child.is_terminal
 
 
-def test_a_pass_in_othello() -> None:
+def test_pass_in_othello_keeps_signs() -> None:
     """Find a position in which somebody must pass; signs must hold through it."""
     passing = 64
     for seed in range(200):
@@ -156,7 +158,7 @@ def test_a_pass_in_othello() -> None:
     assert child.to_play == 1 - state.to_play
 
 
-def test_words() -> None:
+def test_node_moves_are_texts_of_the_game() -> None:
     root = pondertree.UCT(100, seed=1).run(ConnectFour()).root
     assert repr(root).startswith("<Node root: visits 100")
     child = root.children[3]
@@ -168,7 +170,7 @@ def test_words() -> None:
     assert root.slot is None
 
 
-def test_a_node_is_read_only() -> None:
+def test_node_is_read_only() -> None:
     root = pondertree.UCT(100, seed=1).run(ConnectFour()).root
     before = root.total_value
     for node in (root, root.children[3], root.children[3].children[3]):
@@ -187,7 +189,7 @@ def test_a_node_is_read_only() -> None:
         next(node for node in every_node(root) if not node.children).children[0] = root  # type: ignore[index]
 
 
-def test_moves_never_tried_have_views_too() -> None:
+def test_unvisited_moves_have_nodes() -> None:
     """Where players earn rewards or are three, too: their value is 0, and the game says whose turn it would be."""
     result = pondertree.AlphaZero(Uniform(), 3, seed=1).run(CoinRow())
     tried = [child for child in result.root.children.values() if child.visit_count]

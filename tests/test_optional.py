@@ -1,4 +1,4 @@
-"""Install hints: a command that works today, and none that installs what others own on the package index."""
+"""Install hints: commands that work, and none that install a package of that name from the index."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Results, nodes and searches pickle and copy: what comes back answers as what went in."""
+"""Pickles and copies of results, nodes and searches."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_copied_results_are_equal(name: str, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", COPIES)
-def test_copied_nodes_stand_where_they_stood(how: str) -> None:
+def test_copied_nodes_keep_their_place(how: str) -> None:
     root = pondertree.Hybrid(num_simulations=300, seed=1).run(Chess()).root
     node = root
     while any(child.visit_count > 3 for child in node.children.values()):
@@ -120,7 +120,7 @@ def test_copied_nodes_stand_where_they_stood(how: str) -> None:
     assert again.parent is None
 
 
-def test_a_chess_result_keeps_its_chess_move() -> None:
+def test_pickled_chess_result_keeps_its_chess_move() -> None:
     chess = pytest.importorskip("chess")
     result = pondertree.Hybrid(num_simulations=50, seed=1).run(chess.Board())
     for how in COPIES.values():
@@ -132,7 +132,7 @@ def test_move_statistics_pickle() -> None:
     assert pickle.loads(pickle.dumps(moves)) == moves == copy.deepcopy(moves)
 
 
-def test_a_deep_tree_pickles() -> None:
+def test_deep_tree_pickles() -> None:
     from tests.support.trees import Corridor
 
     search = pondertree.UCT(4000, seed=1, solve=False, c_param=0.0)
@@ -142,7 +142,7 @@ def test_a_deep_tree_pickles() -> None:
 
 
 @pytest.mark.parametrize("how", COPIES)
-def test_searches_copy_with_their_settings(how: str) -> None:
+def test_copied_search_keeps_its_options(how: str) -> None:
     searches: list[Any] = [
         pondertree.UCT(50, seed=1),
         pondertree.AlphaZero(Rollout(), 50, seed=1),
@@ -159,7 +159,7 @@ def test_searches_copy_with_their_settings(how: str) -> None:
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_process_pool_runs_searches(method: str) -> None:
+def test_process_pool_runs_searches(method: str) -> None:
     search = pondertree.UCT(100, seed=4)
     with ProcessPoolExecutor(1, mp_context=get_context(method)) as pool:
         result = pool.submit(search.run, ConnectFour()).result()

@@ -1,4 +1,4 @@
-"""The twin's random numbers: pinned, because the engine must draw the same ones."""
+"""The random numbers of Python, pinned: the engine must draw the same."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pondertree.random import ANSWER, GUMBEL, MASK, NOISE, PLAYOUT, SELECT, Rand
 words = st.integers(0, MASK)
 
 
-def test_numbers_are_pinned() -> None:
+def test_random_numbers_are_pinned() -> None:
     # The tests of core/src/runtime/random.rs hold the first three.
     assert tree_key(0, 0, 0) == 0x79933B9DF3D7C2C7
     assert tree_key(7, 1, 2) == 0x62EB4218392A9D3F
@@ -25,30 +25,30 @@ def test_purposes_do_not_share_numbers() -> None:
     assert len({Random(5, purpose).next_u64() for purpose in (SELECT, PLAYOUT, ANSWER, NOISE, GUMBEL)}) == 5
 
 
-def test_keys_do_not_commute() -> None:
+def test_key_folding_does_not_commute() -> None:
     assert tree_key(1, 2, 3) != tree_key(2, 1, 3)
     assert tree_key(1, 0, 0) != tree_key(0, 1, 0)
     assert tree_key(0, 0, 1) != tree_key(0, 1, 0)
 
 
 @given(words, words)
-def test_everything_stays_in_64_bits(key: int, word: int) -> None:
+def test_keys_and_numbers_stay_in_64_bits(key: int, word: int) -> None:
     assert 0 <= mix(key) <= MASK
     assert 0 <= fold(key, word) <= MASK
     assert 0 <= Random(key, SELECT).next_u64() <= MASK
     assert 0.0 <= Random(key, SELECT).uniform() < 1.0
 
 
-def test_a_negative_seed_is_the_same_as_its_64_bits() -> None:
+def test_negative_seed_equals_its_64_bits() -> None:
     assert tree_key(-1, 0, 0) == tree_key(MASK, 0, 0)
 
 
 @given(words, st.integers(1, 1000))
-def test_below_stays_below(key: int, n: int) -> None:
+def test_below_is_in_range(key: int, n: int) -> None:
     assert 0 <= Random(key, SELECT).below(n) < n
 
 
-def test_below_reaches_all_about_equally() -> None:
+def test_below_is_uniform() -> None:
     random = Random(1, PLAYOUT)
     seen = [0] * 7
     for _ in range(7000):
@@ -56,7 +56,7 @@ def test_below_reaches_all_about_equally() -> None:
     assert all(800 <= count < 1200 for count in seen), seen
 
 
-def test_a_choice_among_one_draws_nothing() -> None:
+def test_choice_among_one_draws_nothing() -> None:
     random = Random(3, SELECT)
     before = random.state
     assert random.choose(1) == 0

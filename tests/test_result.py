@@ -1,4 +1,4 @@
-"""`SearchResult`: what each field promises, and what a proven root does to the answer."""
+"""`SearchResult`: its fields, and the effect of a proven root."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STATES = st.one_of(
 @pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @settings(max_examples=120)
 @given(state=STATES, simulations=st.integers(0, 150), solved=st.booleans(), in_flight=st.sampled_from([1, 3]))
-def test_the_fields(state: Any, simulations: int, solved: bool, in_flight: int) -> None:
+def test_result_fields_match_the_tree(state: Any, simulations: int, solved: bool, in_flight: int) -> None:
     tree = pondertree.UCT(seed=1, solve=solved, in_flight=in_flight).tree(state).simulate(simulations)
     result = tree.result()
     size = (state.num_actions,)
@@ -74,7 +74,7 @@ def test_the_fields(state: Any, simulations: int, solved: bool, in_flight: int) 
 
 @settings(max_examples=60)
 @given(state=STATES, simulations=st.integers(1, 200))
-def test_the_expected_line_is_a_legal_line(state: Any, simulations: int) -> None:
+def test_principal_variation_is_legal(state: Any, simulations: int) -> None:
     result = pondertree.UCT(simulations, seed=1).run(state)
     for number, move in enumerate(result.pv):
         texts = {getattr(state, "action_to_string", str)(action): action for action in state.legal_actions()}
@@ -92,7 +92,7 @@ def test_moves_are_texts_of_the_game() -> None:
     assert after(Chess(), " ".join(result.pv)) is not None
 
 
-def test_policy_at_is_visits_to_the_power() -> None:
+def test_policy_at_is_visits_to_the_power_of_the_inverse_temperature() -> None:
     result = pondertree.UCT(500, seed=1, solve=False).run(ConnectFour())
     for tau in (0.3, 0.5, 1.0, 2.0):
         weights = result.visits.astype(float) ** (1.0 / tau)
@@ -101,7 +101,7 @@ def test_policy_at_is_visits_to_the_power() -> None:
     assert result.policy_at(1e-9).max() == pytest.approx(1.0)
 
 
-def test_temperature_draws_moves_as_often_as_the_policy_says() -> None:
+def test_temperature_samples_from_the_policy() -> None:
     results = pondertree.UCT(40, seed=1, solve=False).run([ConnectFour()] * 3000, temperature=1.0)
     drawn = Counter(result.action for result in results)
     expected = np.mean([result.policy for result in results], axis=0)
@@ -135,7 +135,7 @@ def outcome(state: Any, action: int) -> tuple[float, int]:
 
 
 @pytest.mark.parametrize("value", [1, 0, -1])
-def test_a_decided_root(value: int) -> None:
+def test_proven_root_has_an_exact_value(value: int) -> None:
     for state in decided(value, 15):
         for temperature in (None, 1.0, 1e9):
             result = pondertree.UCT(20_000, seed=3).run(state, temperature=temperature)
@@ -161,7 +161,7 @@ def test_a_decided_root(value: int) -> None:
                 assert chosen[1] == longest == distance
 
 
-def test_a_win_in_one_is_the_shortest() -> None:
+def test_shortest_proven_win_is_chosen() -> None:
     """Once the win in one is tried it is the answer, however the search went on before."""
     for seed in range(30):
         state = random_position(ConnectFour, 10 + seed, seed)
@@ -173,7 +173,7 @@ def test_a_win_in_one_is_the_shortest() -> None:
             assert result.root.distance == 1
 
 
-def test_undecided_roots_give_nothing_to_proven_losses() -> None:
+def test_policy_excludes_proven_losses() -> None:
     seen = 0
     for seed in range(300):
         state = random_position(ConnectFour, 8 + seed % 20, seed)
@@ -197,7 +197,7 @@ def test_without_solve_nothing_is_proven() -> None:
     assert result.visits.argmax() == 0
 
 
-def test_a_result_is_read_only() -> None:
+def test_result_is_read_only() -> None:
     result = pondertree.UCT(200, seed=1).run(ConnectFour(), temperature=1.0)
     again = pondertree.UCT(200, seed=1).run(ConnectFour(), temperature=1.0)
     for name in ("policy", "visits", "q"):

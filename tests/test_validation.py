@@ -1,4 +1,4 @@
-"""Checks of arguments: a bad entry of a list is named by its row."""
+"""Checks of arguments: errors name the argument and its row."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from pondertree.match import score_of
 
 @pytest.mark.parametrize("wrong", [math.nan, -1.0, "hot", math.inf, True])
 @pytest.mark.parametrize("make", [list, tuple, lambda values: np.array(values, dtype=object)])
-def test_a_bad_temperature_is_named_by_its_row(wrong: Any, make: Any) -> None:
+def test_invalid_temperature_is_named_by_its_row(wrong: Any, make: Any) -> None:
     with pytest.raises(InvalidArgumentError, match=r"^temperature\[1\] must be"):
         validation.per_row(make([1.0, wrong, None]), 3, "temperature", validation.optional_temperature)
 
 
-def test_one_for_all_has_no_row() -> None:
+def test_invalid_scalar_is_named_without_a_row() -> None:
     with pytest.raises(InvalidArgumentError, match=r"^temperature must be"):
         validation.per_row(math.nan, 3, "temperature", validation.optional_temperature)
     with pytest.raises(InvalidArgumentError, match=r"^temperature\[0\] must be"):
         validation.per_row([math.nan], 1, "temperature", validation.optional_temperature)
 
 
-def test_good_ones() -> None:
+def test_valid_values_are_converted() -> None:
     assert validation.per_row([1, None, 0.5], 3, "temperature", validation.optional_temperature) == [1.0, None, 0.5]
     assert validation.per_row(None, 2, "temperature", validation.optional_temperature) == [None, None]
     assert validation.per_row(3, 2, "n", validation.whole_number) == [3, 3]
@@ -69,14 +69,14 @@ CONVERSIONS: dict[str, Callable[[Failing], Any]] = {
 
 @pytest.mark.parametrize("name", CONVERSIONS)
 @pytest.mark.parametrize("error", [ZeroDivisionError("mine"), OverflowError("mine")])
-def test_the_exception_of_a_conversion_is_the_cause_of_ours(name: str, error: Exception) -> None:
+def test_conversion_error_is_the_cause_of_the_typed_error(name: str, error: Exception) -> None:
     with pytest.raises((InvalidArgumentError, GameContractError)) as raised:
         CONVERSIONS[name](Failing(error))
     assert raised.value.__cause__ is error
 
 
 @pytest.mark.parametrize("name", CONVERSIONS)
-def test_exhausted_memory_in_a_conversion_passes_as_it_is(name: str) -> None:
+def test_memory_error_in_a_conversion_propagates(name: str) -> None:
     with pytest.raises(MemoryError):
         CONVERSIONS[name](Failing(MemoryError()))
 

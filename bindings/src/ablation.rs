@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::errors::OrPython;
 
-/// Chooses who runs parallel jobs from now on: "own", "rayon scope", "rayon broadcast" or "std scope".
+/// Selects the backend of parallel jobs: "own", "rayon scope", "rayon broadcast" or "std scope".
 #[pyfunction]
 pub fn _choose_thread_pool(name: &str) -> PyResult<()> {
     choose(match name {
@@ -20,8 +20,8 @@ pub fn _choose_thread_pool(name: &str) -> PyResult<()> {
     Ok(())
 }
 
-/// Runs `jobs` jobs of `pieces` pieces, each of which computes for `piece_ns` nanoseconds, with gaps of `gap_us` microseconds in
-/// which this thread sleeps: the nanoseconds that each job took.
+/// Runs `jobs` jobs of `pieces` pieces that compute for `piece_ns` nanoseconds each, with gaps of `gap_us` microseconds in
+/// which this thread sleeps. Returns the nanoseconds per job.
 #[pyfunction]
 pub fn _time_jobs(py: Python<'_>, threads: usize, pieces: usize, piece_ns: u64, gap_us: u64, jobs: usize) -> Vec<u64> {
     let piece = |_| {

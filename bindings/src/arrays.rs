@@ -1,4 +1,4 @@
-//! Observations as arrays: those of waiting leaves, and those along a line of moves.
+//! NumPy arrays that cross the boundary: observations, and the columns of learned models.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::errors::OrPython;
 use crate::state::{legal_action, Number};
 
-/// float32 [rows, planes, height, width].
+/// Returns the observations of the waiting leaves, float32 [rows, planes, height, width].
 pub fn compiled_observations<'py, G: Analyzed>(py: Python<'py>, forest: &Forest<Compiled<G>>) -> PyResult<Bound<'py, PyArray4<f32>>> {
     let states = forest.waiting_states();
     let size = (G::PLANES + G::SCALARS) * G::HEIGHT * G::WIDTH;
@@ -24,10 +24,10 @@ pub fn compiled_observations<'py, G: Analyzed>(py: Python<'py>, forest: &Forest<
     Ok(array)
 }
 
-/// Bit planes, and the constants of scalar planes.
+/// Bit planes uint64 [rows, planes], and the constants of scalar planes float32 [rows, scalars].
 pub type Packed<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>);
 
-/// The observations, packed.
+/// Returns the packed observations of the waiting leaves.
 pub fn compiled_packed<'py, G: Analyzed>(py: Python<'py>, forest: &Forest<Compiled<G>>) -> PyResult<Packed<'py>> {
     let states = forest.waiting_states();
     let planes = PyArray2::zeros(py, [states.len(), G::PLANES], false);
@@ -40,10 +40,10 @@ pub fn compiled_packed<'py, G: Analyzed>(py: Python<'py>, forest: &Forest<Compil
     Ok((planes, scalars))
 }
 
-/// The observations before each move of a line, packed, and who is to play there.
+/// The packed observation before each move of a line, and the player to move.
 pub type PackedLine<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<u8>>);
 
-/// Plays `actions`, one after another; the position after the last of them is not among those observed.
+/// Plays `actions` in turn and observes the position before each.
 pub fn compiled_line<'py, G: Game>(py: Python<'py>, start: &G, actions: &[u16]) -> PyResult<PackedLine<'py>> {
     let planes = PyArray2::zeros(py, [actions.len(), G::PLANES], false);
     let scalars = PyArray2::zeros(py, [actions.len(), G::SCALARS], false);
@@ -62,11 +62,10 @@ pub fn compiled_line<'py, G: Game>(py: Python<'py>, start: &G, actions: &[u16]) 
     Ok((planes, scalars, players))
 }
 
-/// The rows of a batch: slots of the positions before, actions, the first slot of the new ones, and all of their slots where
-/// they do not simply follow it.
+/// The rows of a batch: parent slots, actions, the first new slot, and all new slots unless they are consecutive.
 pub type LatentRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, u32, Option<Bound<'py, PyArray1<i64>>>);
 
-/// Rows as arrays, which are new each time: a model may keep what it is given.
+/// Returns rows as new arrays: a model may keep them.
 pub fn latent_rows<'py>(py: Python<'py>, rows: &[Row]) -> LatentRows<'py> {
     let column = |of: fn(&Row) -> i64| PyArray1::from_iter(py, rows.iter().map(of));
     let in_a_row = rows.windows(2).all(|pair| pair[0].slot + 1 == pair[1].slot);
@@ -75,12 +74,12 @@ pub fn latent_rows<'py>(py: Python<'py>, rows: &[Row]) -> LatentRows<'py> {
     (column(|row| i64::from(row.parent_slot)), column(|row| i64::from(row.action)), first, slots)
 }
 
-/// One number a row, in either size: networks answer in 32 bits, and a conversion in Python costs more than it does here.
+/// One number per row in 32 or 64 bits: converting here is cheaper than in Python.
 #[derive(FromPyObject)]
 pub enum Column<'py> {
-    /// 32 bits.
+    /// float32.
     Single(PyReadonlyArray1<'py, f32>),
-    /// 64 bits.
+    /// float64.
     Double(PyReadonlyArray1<'py, f64>),
 }
 
@@ -96,7 +95,7 @@ impl Column<'_> {
     }
 }
 
-/// A model's answer to a batch, as it came.
+/// The columns of a model's response.
 pub struct ModelColumns<'py> {
     pub rewards: Column<'py>,
     pub logits: PyReadonlyArray2<'py, f32>,
@@ -105,7 +104,7 @@ pub struct ModelColumns<'py> {
 }
 
 impl ModelColumns<'_> {
-    /// Hands the numbers on as the engine reads them.
+    /// Passes the columns to the engine as slices.
     pub fn read<T>(&self, take: impl FnOnce(ModelResponse<'_>) -> T) -> T {
         let (rewards, values) = (self.rewards.numbers(), self.values.numbers());
         let discounts = self.discounts.as_ref().map(Column::numbers);

@@ -1,4 +1,4 @@
-//! How Python enters the engine: a panic there, which would surface as a `BaseException`, becomes `InternalError`.
+//! Entering the engine: a panic, which would surface as a `BaseException`, becomes `InternalError`.
 
 use std::any::Any as Payload;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -16,9 +16,9 @@ pub fn guarded<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     caught(work).unwrap_or_else(|panic| Err(internal(&format!("the engine panicked: {panic}. Please report this defect of Pondertree"))))
 }
 
-/// Runs `work`: its result, or the message of its panic.
+/// Runs `work`; returns its result or the message of its panic.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    // What the panic left half-done is either dropped by the caller or refused from then on (`Forest::call`).
+    // State that the panic left half-changed is dropped by the caller or refused from then on (`Forest::call`).
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| message(&*payload).to_owned())
 }
 
@@ -27,7 +27,7 @@ fn message(payload: &(dyn Payload + Send)) -> &str {
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }
 
-/// Panics on purpose, inside `forest` if one is given, on this thread or on a worker of the thread pool.
+/// Panics for tests, inside `forest` if given, on this thread or on a worker of the thread pool.
 #[pyfunction]
 pub fn _panic_for_tests(forest: Option<&Forest>, on_worker: bool) -> PyResult<()> {
     let fail = || {

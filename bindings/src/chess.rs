@@ -1,4 +1,4 @@
-//! What the hybrid search knows of chess, for Python: exchanges, categories of moves, evaluation and quiescence.
+//! Chess knowledge: exchanges, move categories, evaluation, quiescence, mates, endings.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use crate::call::guarded;
 use crate::errors::OrPython;
 use crate::state::{legal_action, Chess, Number};
 
-/// What the exchange that a legal action begins wins for its mover, in centipawns.
+/// Returns the centipawns that a legal action wins for its mover in the exchange on its target square.
 #[pyfunction]
 pub fn see(state: &Chess, action: Number, values: [i32; 5]) -> PyResult<i32> {
     guarded(|| {
@@ -28,7 +28,7 @@ pub fn see(state: &Chess, action: Number, values: [i32; 5]) -> PyResult<i32> {
     })
 }
 
-/// The category of each legal action, as its number.
+/// Returns (action, category) of each legal action.
 #[pyfunction]
 pub fn categorize(
     state: &Chess,
@@ -45,13 +45,13 @@ pub fn categorize(
     })
 }
 
-/// How promising moves look before they are tried, shared by all searches that use it.
+/// The learned weights of move scores, shared between searches.
 #[pyclass(frozen, module = "pondertree._core")]
 pub struct MoveWeights(pub Arc<chess::MoveScores>);
 
 #[pymethods]
 impl MoveWeights {
-    /// Weights in thousandths, one for each feature; None for those that were history_table.
+    /// Creates the scores from weights in thousandths, one per feature; None uses the learned ones.
     #[new]
     fn new(weights: Option<Vec<i32>>) -> PyResult<Self> {
         guarded(|| {
@@ -60,13 +60,13 @@ impl MoveWeights {
         })
     }
 
-    /// The weights in thousandths.
+    /// Returns the weights in thousandths.
     #[getter]
     fn weights(&self) -> Vec<i32> {
         self.0.weights()
     }
 
-    /// What the prior of each legal action is multiplied by.
+    /// Returns (action, factor of its prior) of each legal action.
     fn factors(&self, state: &Chess, see_threshold: i32) -> PyResult<Vec<(u16, f64)>> {
         guarded(|| {
             let moves = categorized(state, see_threshold);
@@ -76,7 +76,7 @@ impl MoveWeights {
         })
     }
 
-    /// The features of each legal action: its category, and (feature, share) of each.
+    /// Returns (action, category, [(feature, share)]) of each legal action.
     #[staticmethod]
     fn features(state: &Chess, see_threshold: i32) -> PyResult<Vec<MoveFeatures>> {
         guarded(|| {
@@ -95,20 +95,20 @@ impl MoveWeights {
 /// An action, its category, and its features with their shares.
 type MoveFeatures = (u16, u8, Vec<(usize, f32)>);
 
-/// The legal moves by kind, nothing being known of killers and history.
+/// Categorizes the legal moves without killers and history.
 fn categorized(state: &Chess, see_threshold: i32) -> Vec<chess::Categorized> {
     let mut found = Vec::new();
     chess::categorize(&state.0, &CategoryOptions { see_threshold, ..CategoryOptions::default() }, |_| 0.0, &mut found);
     found
 }
 
-/// The weights of the classical evaluation, made ready for use, and shared by all that use them.
+/// The weights of the static evaluation, shared between searches.
 #[pyclass(frozen, module = "pondertree._core")]
 pub struct PestoWeights(pub Arc<evaluation::Pesto>);
 
 #[pymethods]
 impl PestoWeights {
-    /// `weights`: the fields that differ from the defaults, each as a list of numbers, the middlegame's before the endgame's.
+    /// `weights` has the fields that differ from the defaults, each as a list of numbers, the middlegame's first.
     #[new]
     fn new(weights: HashMap<String, Vec<i32>>, scale: f64) -> PyResult<Self> {
         guarded(|| {
@@ -120,31 +120,31 @@ impl PestoWeights {
         })
     }
 
-    /// The fields in their order: name, numbers.
+    /// Returns the fields in order: name, numbers.
     #[staticmethod]
     fn defaults() -> Vec<(&'static str, Vec<i32>)> {
         evaluation::Weights::default().fields()
     }
 
-    /// PeSTO's public weights in the same form, and their scale.
+    /// Returns PeSTO's public weights in the same form, and their scale.
     #[staticmethod]
     fn published() -> (Vec<(&'static str, Vec<i32>)>, f64) {
         let pesto = evaluation::Pesto::published();
         (pesto.weights().fields(), pesto.scale())
     }
 
-    /// The scale that is used where none is given.
+    /// Returns the default scale.
     #[staticmethod]
     fn default_scale() -> f64 {
         evaluation::Pesto::default().scale()
     }
 
-    /// (centipawns for the side to move, phase).
+    /// Returns (centipawns for the side to move, phase).
     fn eval(&self, state: &Chess) -> PyResult<(i32, i32)> {
         guarded(|| Ok(self.0.eval_plus_game_phase(state.0.board())))
     }
 
-    /// (centipawns for the side to move, positions looked at) when the captures are over.
+    /// Returns (centipawns for the side to move, visited positions) of a quiescence search.
     fn quiescence(&self, state: &Chess, max_depth: u32) -> PyResult<(i32, u32)> {
         guarded(|| {
             let quiet = Quiescence { max_depth, ..Quiescence::default() }.search(state.0.board(), &self.0);
@@ -152,12 +152,12 @@ impl PestoWeights {
         })
     }
 
-    /// The value from -1 to 1 of a position for the side to move.
+    /// Returns the value of a position for the side to move, from -1 to 1.
     fn value(&self, state: &Chess, quiescence: bool) -> PyResult<f64> {
         guarded(|| Ok(chess::value(&state.0, &self.0, quiescence)))
     }
 
-    /// What is counted in many positions, for the side to move less the other side, as rows that leave out zeros.
+    /// Returns the features of many positions, side to move minus opponent, as sparse rows.
     fn features<'py>(&self, py: Python<'py>, states: Vec<Bound<'py, PyAny>>) -> PyResult<Counts<'py>> {
         guarded(|| {
             let states = positions(&states)?;
@@ -176,13 +176,13 @@ impl PestoWeights {
         })
     }
 
-    /// The phase that is all middlegame; 0 is all endgame.
+    /// Returns the phase of a pure middlegame; 0 is a pure endgame.
     #[getter]
     fn full_phase(&self) -> i32 {
         self.0.full_phase()
     }
 
-    /// Centipawns of many positions, each for its side to move.
+    /// Returns the centipawns of many positions, each for its side to move.
     fn eval_many<'py>(&self, py: Python<'py>, states: Vec<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         guarded(|| {
             let states = positions(&states)?;
@@ -191,7 +191,7 @@ impl PestoWeights {
         })
     }
 
-    /// Values from -1 to 1 of many positions, each for its side to move.
+    /// Returns the values of many positions from -1 to 1, each for its side to move.
     fn values<'py>(&self, py: Python<'py>, states: Vec<Bound<'py, PyAny>>, quiescence: bool) -> PyResult<Bound<'py, PyArray1<f64>>> {
         guarded(|| {
             let states = positions(&states)?;
@@ -201,10 +201,10 @@ impl PestoWeights {
     }
 }
 
-/// Rows of counts: where each begins (one more than there are rows), terms, counts, phases.
+/// Sparse rows: offsets (one more than rows), terms, counts, phases.
 type Counts<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
 
-/// States of chess; another one is named by its place.
+/// Extracts states of chess; an error names the index of another one.
 fn positions(states: &[Bound<'_, PyAny>]) -> PyResult<Vec<Py<Chess>>> {
     let one = |(row, state): (usize, &Bound<'_, PyAny>)| match state.cast::<Chess>() {
         Ok(state) => Ok(state.clone().unbind()),
@@ -217,8 +217,8 @@ fn positions(states: &[Bound<'_, PyAny>]) -> PyResult<Vec<Py<Chess>>> {
     states.iter().enumerate().map(one).collect()
 }
 
-/// (moves, the line's actions, positions looked at): the moves to the mate for the side to move are positive, those to the mate
-/// against it negative, and 0 says that nothing is proven. `stop()` is asked now and then whether to leave it.
+/// Returns (moves, the line's actions, visited positions): positive moves to a mate for the side to move, negative ones to a
+/// mate against it, 0 without a proof. `stop()` is polled.
 #[pyfunction]
 #[pyo3(signature = (state, depth, budget, stop = None))]
 pub fn mate_search(
@@ -257,15 +257,15 @@ pub fn mate_search(
     })
 }
 
-/// A mate by checks alone, at most `depth` moves long: (moves, first action), or None, which says nothing.
+/// Searches a mate by checks alone, at most `depth` moves long: (moves, first action), or None without a proof.
 #[pyfunction]
 #[pyo3(signature = (state, depth, budget))]
 pub fn checks_first(py: Python<'_>, state: &Chess, depth: u32, budget: u64) -> PyResult<Option<(u32, u16)>> {
     guarded(|| Ok(py.detach(|| mate::checks_first(&state.0, depth, budget))))
 }
 
-/// What the table of an elementary ending says of a position that is not over: (1, 0 or -1 for the side to move, plies to the mate);
-/// None where there is none, or where a draw by rule may come between.
+/// Returns (1, 0 or -1 for the side to move, plies to mate) from the table of an elementary ending; None without a table, or
+/// where a draw by rule may intervene.
 #[pyfunction]
 pub fn ending(py: Python<'_>, state: &Chess) -> PyResult<Option<(i8, u16)>> {
     guarded(|| {
@@ -278,7 +278,7 @@ pub fn ending(py: Python<'_>, state: &Chess) -> PyResult<Option<(i8, u16)>> {
     })
 }
 
-/// The actions up to the mate by the table, with the best play of both sides; empty where it knows of none.
+/// Returns the actions up to the mate by the table with the best play of both sides; empty without a mate.
 #[pyfunction]
 pub fn ending_line(py: Python<'_>, state: &Chess) -> PyResult<Vec<u16>> {
     guarded(|| Ok(py.detach(|| endings::line(&state.0))))

@@ -1,9 +1,9 @@
-//! The one table from the engine's errors to Python's. The classes live in `pondertree/errors.py`.
+//! The table from the engine's errors to Python's, whose classes are in `pondertree/errors.py`.
 
 use pondertree_core::Error;
 use pyo3::prelude::*;
 
-/// Turns an error of the engine into its Python exception.
+/// Converts an error of the engine to its Python exception.
 pub fn to_python(error: Error) -> PyErr {
     let name = match error {
         Error::InvalidAction(_) => "InvalidActionError",
@@ -17,7 +17,7 @@ pub fn to_python(error: Error) -> PyErr {
     exception(name, &error.to_string())
 }
 
-/// The exception for a defect of the engine.
+/// Returns the exception for a defect of the engine.
 pub fn internal(text: &str) -> PyErr {
     exception("InternalError", text)
 }
@@ -31,9 +31,9 @@ fn exception(name: &str, text: &str) -> PyErr {
     })
 }
 
-/// Lets `?` carry errors of the engine out of the bindings.
+/// Conversion of engine errors for `?`.
 pub trait OrPython<T> {
-    /// The value, or the Python exception.
+    /// Returns the value or the Python exception.
     fn or_python(self) -> PyResult<T>;
 }
 

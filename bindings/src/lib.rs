@@ -1,4 +1,4 @@
-//! The Python module `pondertree._core`: it translates between Python and the engine, and does nothing else.
+//! The Python module `pondertree._core`: it translates between Python and the engine and does nothing else.
 
 #![allow(unreachable_pub, reason = "a cdylib exports nothing to Rust: `pub` marks what Python sees")]
 
@@ -22,7 +22,7 @@ use pyo3::prelude::*;
 mod _core {
     use super::*;
 
-    /// Importing is the one time at which no other thread can be inside the engine.
+    /// During the import no other thread can be inside the engine.
     #[pymodule_init]
     fn initialize(module: &Bound<'_, PyModule>) -> PyResult<()> {
         #[cfg(unix)]

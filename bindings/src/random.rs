@@ -1,5 +1,4 @@
-//! The keys that random numbers of trees come from; and the numbers of playouts that run in Python, which are those of
-//! `pondertree/random.py`, sooner.
+//! Keys of trees, and the random numbers of playouts in Python, equal to those of `pondertree/random.py`.
 
 use pondertree_core::{tree_key, Error, Purpose, Random as CoreRandom};
 use pyo3::prelude::*;
@@ -9,17 +8,17 @@ use crate::call::guarded;
 /// The keys of many trees.
 #[derive(FromPyObject)]
 pub enum Keys {
-    /// A seed and a call, which all have in common; they are numbered.
+    /// A common seed and call; rows are numbered.
     Numbered((u64, u64)),
-    /// A seed, a call and a number for each.
+    /// Seed, call and row of each.
     Each(Vec<(u64, u64, u64)>),
 }
 
 impl Keys {
-    /// The engine's keys of `rows` trees.
+    /// Returns the engine's keys of `rows` trees.
     ///
     /// # Errors
-    /// `Error::Usage` if there is not one for each.
+    /// `Error::Usage` if the number of keys is not `rows`.
     pub fn of(self, rows: usize) -> Result<Vec<u64>, Error> {
         match self {
             Self::Numbered((seed, call)) => Ok((0..rows as u64).map(|row| tree_key(seed, call, row)).collect()),
@@ -40,12 +39,12 @@ impl PlayoutRandom {
         Self(CoreRandom::new(key, Purpose::Playout))
     }
 
-    /// A number from 0 to `n - 1`; a choice among one draws nothing.
+    /// Returns a number below `n`; draws nothing for n = 1.
     fn choose(&mut self, n: u32) -> PyResult<u32> {
         guarded(|| Ok(self.0.choose(n)))
     }
 
-    /// A number in [0, 1).
+    /// Returns a number in [0, 1).
     fn uniform(&mut self) -> f64 {
         self.0.uniform()
     }

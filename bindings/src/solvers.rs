@@ -1,4 +1,4 @@
-//! The solver of Connect 4 as Python calls it: without the interpreter lock, and open to Ctrl-C.
+//! The Connect 4 solver: detached from the interpreter, interruptible by Ctrl-C.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,10 @@ use crate::call::{guarded, usable_cpus};
 use crate::errors::OrPython;
 use crate::state::ConnectFour;
 
-/// Of one state: (action, value, plies) for every legal action, and the positions looked at.
+/// (action, value, plies) of every legal action of a state, and the visited nodes.
 type Solved = (Vec<(u16, i8, Option<u32>)>, u64);
 
-/// Solves every state; None stands for those that were given up because of `max_nodes` or `seconds`.
+/// Solves every state; None for those cut off by `max_nodes` or `seconds`.
 #[pyfunction]
 #[pyo3(signature = (states, weak, threads, memory, max_nodes, seconds))]
 pub fn solve_connect_four(
@@ -29,7 +29,7 @@ pub fn solve_connect_four(
         let states = positions(&states)?;
         let threads = threads.unwrap_or_else(usable_cpus);
         let options = SolveOptions { weak, threads, memory, max_nodes: max_nodes.unwrap_or(u64::MAX) };
-        // More seconds than a clock can count are no limit.
+        // Seconds beyond the clock's range are no limit.
         let deadline = seconds.and_then(|seconds| Instant::now().checked_add(Duration::try_from_secs_f64(seconds).ok()?));
         let (answers, raised) = py.detach(|| {
             let mut raised = None;
@@ -52,7 +52,7 @@ pub fn solve_connect_four(
     })
 }
 
-/// States of Connect 4; another one is named by its place.
+/// Extracts states of Connect 4; an error names the index of another one.
 fn positions(states: &[Bound<'_, PyAny>]) -> PyResult<Vec<pondertree_core::games::connect_four::ConnectFour>> {
     let one = |(row, state): (usize, &Bound<'_, PyAny>)| match state.cast::<ConnectFour>() {
         Ok(state) => Ok(state.get().0),

@@ -16,7 +16,7 @@ use crate::arrays::{compiled_line, PackedLine};
 use crate::call::guarded;
 use crate::errors::OrPython;
 
-/// An action as Python hands it over; one too large for any game is one that is not legal.
+/// An action from Python; integers too large for any game are illegal actions.
 pub struct Number(pub i64);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Number {
@@ -30,7 +30,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Number {
     }
 }
 
-/// Text as Python hands it over; what is no Unicode text (half of a surrogate pair) is replaced, and then means nothing.
+/// Text from Python; lone surrogates are replaced and match nothing.
 pub struct Text(String);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Text {
@@ -41,7 +41,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Text {
     }
 }
 
-/// The action `number` as the engine writes it, if it is legal in `state`.
+/// Returns the action `number` if it is legal in `state`.
 pub fn legal_action<G: Game>(state: &G, Number(number): Number) -> Result<u16, Error> {
     if state.outcome().is_some() {
         return Err(Error::GameOver(format!("the game is over: action {number} cannot be played")));
@@ -55,7 +55,7 @@ pub fn legal_action<G: Game>(state: &G, Number(number): Number) -> Result<u16, E
     })
 }
 
-/// The policy of compiled playouts by its name.
+/// Returns a compiled playout policy by its name.
 pub fn playout_policy(name: &str) -> PyResult<PlayoutPolicy> {
     match name {
         "random" => Ok(PlayoutPolicy::Random),
@@ -74,11 +74,10 @@ fn observation<'py, G: Game>(py: Python<'py>, state: &G) -> PyResult<Bound<'py, 
     Ok(array)
 }
 
-/// How a state was reached: what is pickled. Played again, it gives back the whole state, repetitions included, and nothing that
-/// the rules do not allow, whoever wrote the pickle.
+/// The history of a state, for pickle. Replaying it restores the whole state, repetitions included, and checks every action.
 #[derive(Clone, Default)]
 pub struct Record {
-    /// The text of the position it began with; None is the start of the game.
+    /// The FEN of the first position; None is the initial state.
     start: Option<Arc<str>>,
     actions: Vec<u16>,
 }
@@ -92,16 +91,16 @@ impl Record {
     }
 }
 
-/// A function and its arguments, as pickle wants them: those of `restore`.
+/// The `__reduce__` value: `restore` and its arguments.
 type Reduced<'py> = (Bound<'py, PyAny>, (&'static str, Option<String>, Bound<'py, PyBytes>));
 
-/// The game behind a Python class.
+/// The compiled game of a Python class.
 pub trait Wraps {
     /// The compiled game.
     type Inner: Game;
 }
 
-/// Makes a Python class of a compiled game. What stands in braces is added to its methods.
+/// Defines the Python class of a compiled game, with additional methods in braces.
 macro_rules! state_class {
     ($name:ident, $game:ty, { $($extra:tt)* }) => {
         #[doc = concat!("A state of the compiled game ", stringify!($name), ": an immutable value. Calling the class gives the start.")]
@@ -114,7 +113,7 @@ macro_rules! state_class {
         }
 
         impl $name {
-            /// The Python value of a state out of a search, which does not keep how it was reached.
+            /// Wraps a state from a search, which has no history.
             pub fn wrap(state: $game) -> Self {
                 Self(state, None)
             }
@@ -142,7 +141,7 @@ macro_rules! state_class {
         impl $name {
             $($extra)*
 
-            /// The legal actions, as ints; none when the game is over.
+            /// Returns the legal actions; none if the game is over.
             fn legal_actions(&self) -> PyResult<Vec<u16>> {
                 guarded(|| {
                     let mut actions = Vec::new();
@@ -151,12 +150,12 @@ macro_rules! state_class {
                 })
             }
 
-            /// The state after `action`.
+            /// Returns the state after `action`.
             fn play(&self, action: Number) -> PyResult<Self> {
                 guarded(|| self.after(action).or_python())
             }
 
-            /// Who moves: 0 or 1.
+            /// The player to move, 0 or 1.
             #[getter]
             fn to_play(&self) -> u8 {
                 self.0.to_play()
@@ -168,7 +167,7 @@ macro_rules! state_class {
                 guarded(|| Ok(self.0.outcome().is_some()))
             }
 
-            /// The result of a finished game, one number per player: 1 won, 0 drawn, -1 lost. Zeros before the end.
+            /// Returns the result per player: 1 won, 0 drawn, -1 lost. Zeros before the end.
             fn returns(&self) -> PyResult<[f64; 2]> {
                 guarded(|| {
                     let result = f64::from(self.0.outcome().unwrap_or(0));
@@ -188,23 +187,23 @@ macro_rules! state_class {
                 2
             }
 
-            /// What one wins the other loses.
+            /// Whether returns sum to 0.
             #[getter]
             fn zero_sum(&self) -> bool {
                 true
             }
 
-            /// What a network sees: float32 planes for the player to move.
+            /// Returns the observation, float32 planes for the player to move.
             fn observation<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f32>>> {
                 guarded(|| observation(py, &self.0))
             }
 
-            /// Plays `actions` (uint16); before each of them, packed, what a network sees, and who is to play.
+            /// Plays `actions` (uint16) and returns the packed observation before each, and the players to move.
             fn _line<'py>(&self, py: Python<'py>, actions: PyReadonlyArray1<'py, u16>) -> PyResult<PackedLine<'py>> {
                 guarded(|| compiled_line(py, &self.0, actions.as_slice()?))
             }
 
-            /// How people write `action`.
+            /// Formats `action`.
             fn action_to_string(&self, action: Number) -> PyResult<String> {
                 guarded(|| {
                     let action = legal_action(&self.0, action).or_python()?;
@@ -212,12 +211,12 @@ macro_rules! state_class {
                 })
             }
 
-            /// The action that people write as `text`.
+            /// Parses an action.
             fn parse_action(&self, text: Text) -> PyResult<u16> {
                 guarded(|| self.0.parse_action(&text.0).or_python())
             }
 
-            /// Plays on at random with the numbers of `key`: (result for player 0 or None if cut, the last state).
+            /// Plays a random playout with the numbers of `key`: (result for player 0 or None if cut off, the last state).
             #[pyo3(signature = (key, policy, max_depth))]
             fn _playout(&self, key: u64, policy: &str, max_depth: Option<u32>) -> PyResult<(Option<i8>, Self)> {
                 guarded(|| {
@@ -313,12 +312,12 @@ state_class!(Chess, games::chess::Chess, {
         })
     }
 
-    /// The position as FEN.
+    /// Returns the FEN of the position.
     fn fen(&self) -> PyResult<String> {
         guarded(|| Ok(self.0.fen()))
     }
 
-    /// Standard algebraic notation of `action`.
+    /// Returns `action` in standard algebraic notation.
     fn san(&self, action: Number) -> PyResult<String> {
         guarded(|| {
             let action = legal_action(&self.0, action).or_python()?;
@@ -326,7 +325,7 @@ state_class!(Chess, games::chess::Chess, {
         })
     }
 
-    /// Whether `action` captures, en passant too.
+    /// Returns whether `action` captures, en passant included.
     fn is_capture(&self, action: Number) -> PyResult<bool> {
         guarded(|| {
             let action = legal_action(&self.0, action).or_python()?;
@@ -334,7 +333,7 @@ state_class!(Chess, games::chess::Chess, {
         })
     }
 
-    /// Whether `action` gives check.
+    /// Returns whether `action` gives check.
     fn gives_check(&self, action: Number) -> PyResult<bool> {
         guarded(|| {
             let action = legal_action(&self.0, action).or_python()?;
@@ -342,20 +341,20 @@ state_class!(Chess, games::chess::Chess, {
         })
     }
 
-    /// How often this position has occurred before, since the last capture or pawn move: 2 is threefold.
+    /// Earlier occurrences of this position since the last capture or pawn move: 2 is threefold.
     #[getter]
     fn repetitions(&self) -> PyResult<u32> {
         guarded(|| Ok(self.0.repetitions()))
     }
 
-    /// Why the game is over, in words ("checkmate", "stalemate", ...); None while it goes on.
+    /// Why the game is over ("checkmate", "stalemate", ...); None otherwise.
     #[getter]
     fn termination(&self) -> PyResult<Option<&'static str>> {
         guarded(|| Ok(self.0.termination().map(|termination| termination.name())))
     }
 
-    /// The moves of the pieces as text, drawn or not, each with the position after it as FEN: for whoever must go on in a
-    /// game that is over by rule.
+    /// Returns the piece moves as text, each with the FEN after it, even if the game is drawn by rule: GUIs may continue such
+    /// games.
     fn _moves_on_board(&self) -> PyResult<Vec<(String, String)>> {
         guarded(|| Ok(self.0.moves_on_board()))
     }
@@ -365,7 +364,7 @@ state_class!(Chess, games::chess::Chess, {
     }
 });
 
-/// The state of a pickle: `actions` (16 bits each, the low byte first) played from the position `start`, or from the start.
+/// Restores a pickled state: plays `actions` (16-bit little-endian) from the FEN `start` or the initial state.
 #[pyfunction]
 #[pyo3(signature = (game, start, actions))]
 pub fn restore(py: Python<'_>, game: &str, start: Option<&str>, actions: &[u8]) -> PyResult<Py<PyAny>> {
@@ -385,7 +384,7 @@ pub fn restore(py: Python<'_>, game: &str, start: Option<&str>, actions: &[u8]) 
     })
 }
 
-/// The number of move sequences of length `depth` from a chess position; draws by rule are ignored.
+/// Counts the move sequences of length `depth` from a chess position, ignoring draws by rule.
 #[pyfunction]
 pub fn perft(py: Python<'_>, state: &Chess, depth: Number) -> PyResult<u64> {
     match u8::try_from(depth.0) {

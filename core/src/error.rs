@@ -1,23 +1,23 @@
-//! Everything that can go wrong, as one type; each variant carries a sentence that names the argument and what would be right.
+//! The error type; each variant carries a message that names the argument and what is valid.
 
 use std::fmt;
 
-/// An error of the engine. The bindings turn each variant into its own Python exception.
+/// An error of the engine. The bindings map each variant to a Python exception.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// An action that is not legal, or text that names no legal action.
+    /// An illegal action, or text that names no legal action.
     InvalidAction(String),
-    /// A position that cannot be: bad FEN, impossible board.
+    /// An invalid position: bad FEN, impossible board.
     InvalidPosition(String),
-    /// The game is over where it must not be.
+    /// The game is over.
     GameOver(String),
-    /// A setting or argument outside its range.
+    /// A setting or argument out of range.
     InvalidArgument(String),
-    /// A game (world) that broke its contract: wrong legal moves, returns, rewards.
+    /// A game that violates its contract: legal moves, returns, rewards.
     GameContract(String),
-    /// An evaluator or model that answered nonsense.
+    /// Invalid output of an evaluator or model.
     Evaluation(String),
-    /// Calls in the wrong order: apply without gather, a stale node.
+    /// Calls in the wrong order, such as apply without gather.
     Usage(String),
 }
 

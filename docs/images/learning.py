@@ -17,10 +17,10 @@ WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 640, 320, 60, 50, 50
 
 
 #: A curve: the value of an evaluation, the label and the colour.
-Line = tuple[Callable[[dict[str, Any]], float], str, str]
+Series = tuple[Callable[[dict[str, Any]], float], str, str]
 
 
-def curve(name: str, title: str, shown: Sequence[Line], marks: Sequence[float], minutes_apart: int) -> str:
+def curve(name: str, title: str, shown: Sequence[Series], marks: Sequence[float], minutes_apart: int) -> str:
     """Draws shares against minutes of training."""
     recorded = json.loads((HERE / name).read_text(encoding="utf-8"))
     lines = recorded["evaluations"]
@@ -57,11 +57,11 @@ def curve(name: str, title: str, shown: Sequence[Line], marks: Sequence[float], 
 
 def pictures() -> dict[str, str]:
     """Returns every picture by file name."""
-    matches: list[Line] = [
+    matches: list[Series] = [
         (lambda line: line["scores"]["UCT 100"], "against UCT with 100 simulations", GREEN),
         (lambda line: line["scores"]["UCT 1000"], "against UCT with 1000 simulations", RUST),
     ]
-    exact: list[Line] = [
+    exact: list[Series] = [
         (lambda line: line["keeps_value"], "with 100 simulations", GREEN),
         (lambda line: line["policy_keeps_value"], "without search", RUST),
     ]

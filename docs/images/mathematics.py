@@ -75,10 +75,10 @@ class Panel:
         part = math.log(x / left) / math.log(right / left) if self.log else (x - left) / (right - left)
         return self.x + part * self.width, self.y + self.height * (1.0 - (y - low) / (high - low))
 
-    def axes(self, title: str, below: Sequence[tuple[float, str]], beside: Sequence[tuple[float, str]]) -> None:
+    def axes(self, title: str, below: Sequence[tuple[float, str]], left: Sequence[tuple[float, str]]) -> None:
         """Draws the title, the tick labels of both axes, and horizontal grid lines."""
         self.parts.append(text(self.x, self.y - 12, title, font_weight="bold", text_anchor="start"))
-        for value, words in beside:
+        for value, words in left:
             _, y = self.at(self.across[0], value)
             self.line_of([(self.x, y), (self.x + self.width, y)], GRID, 1)
             self.parts.append(text(self.x - 7, y + 4, words, text_anchor="end", font_size=11, fill=SOFT))
@@ -221,8 +221,8 @@ def temperature() -> str:
     parts: list[str] = []
     for place, tau in enumerate((1.0, 0.5, 0.1, 0.0)):
         panel = Panel(56 + 164 * place, 46, 128, 120, (0, 7))
-        beside = [(0.0, "0"), (0.5, "0.5"), (1.0, "1")] if place == 0 else [(0.0, ""), (0.5, ""), (1.0, "")]
-        panel.axes(f"τ = {tau:g}", [(n + 0.5, str(n + 1)) for n in range(7)], beside)
+        left = [(0.0, "0"), (0.5, "0.5"), (1.0, "1")] if place == 0 else [(0.0, ""), (0.5, ""), (1.0, "")]
+        panel.axes(f"τ = {tau:g}", [(n + 0.5, str(n + 1)) for n in range(7)], left)
         for column, share in enumerate(result.policy_at(tau).tolist()):
             (x, top), (_, bottom) = panel.at(column + 0.12, share), panel.at(0, 0)
             best = column == result.action

@@ -59,7 +59,8 @@ def threads(value: Any, name: str = "threads") -> int:
 
 def useful_threads(wanted: int) -> int:
     """Returns the number of threads to start: at most one per CPU."""
-    return min(wanted, usable_cpus())
+    # Reading the affinity mask and the CPU quota takes longer than a short search.
+    return min(wanted, usable_cpus()) if wanted > 1 else wanted
 
 
 def number(value: Any, name: str, *, least: float = -math.inf, most: float = math.inf) -> float:

@@ -8,8 +8,8 @@ import chess
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.games.test_chess import random_games
 from tests.oracle.test_engine_hybrid import Pair, assert_equal
+from tests.support.chess_games import random_games
 
 import pondertree
 from pondertree import _core

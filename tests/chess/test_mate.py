@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.faults.test_interrupt import seconds_until_interrupted
-from tests.games.test_chess import random_games
 from tests.mates.prover import OutOfNodesError, Prover, possible_checks
+from tests.support.chess_games import random_games
 
 import pondertree
 from pondertree import _core

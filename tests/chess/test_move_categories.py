@@ -8,7 +8,7 @@ import chess
 import numpy as np
 import pytest
 from tests.chess.test_see import exchange
-from tests.games.test_chess import random_games
+from tests.support.chess_games import random_games
 
 from pondertree.chess import MoveCategory, categorize, mate_search
 from pondertree.errors import InvalidActionError, InvalidArgumentError

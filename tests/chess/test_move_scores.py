@@ -11,7 +11,7 @@ from typing import Any
 import chess
 import numpy as np
 import pytest
-from tests.games.test_chess import random_games
+from tests.support.chess_games import random_games
 
 import pondertree
 from pondertree._core import MoveWeights

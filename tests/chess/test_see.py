@@ -6,7 +6,7 @@ from typing import Any
 
 import chess
 import pytest
-from tests.games.test_chess import random_games
+from tests.support.chess_games import random_games
 
 from pondertree.chess import see
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError

@@ -1,4 +1,4 @@
-"""Environments as games of one player: what they look like, and what happens when they break their word."""
+"""Gymnasium environments as games of one player: observations, masks, and invalid environments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def corridor(kind: Any = Corridor) -> Environments:
     return Environments(kind.__name__, kind)
 
 
-def test_an_episode_is_a_game_of_one_player() -> None:
+def test_episode_is_a_game_of_one_player() -> None:
     state = corridor().start(3)
     assert (state.num_players, state.num_actions, state.to_play, state.is_terminal) == (1, 2, 0, False)
     assert state.legal_actions() == [0, 1]
@@ -36,14 +36,14 @@ def test_an_episode_is_a_game_of_one_player() -> None:
     assert state.returns() == [pytest.approx(0.7)]
 
 
-def test_too_long_is_not_over() -> None:
+def test_truncation_is_distinguished_from_termination() -> None:
     state = corridor().start(3)
     for _ in range(8):
         state = state.play(0)
     assert (state.is_terminal, state.truncated) == (True, True)
 
 
-def test_the_seed_tells_everything_and_environments_are_used_again() -> None:
+def test_seed_determines_the_episode_and_environments_are_pooled() -> None:
     home = corridor()
     one, other, same = home.start(1), home.start(2), home.start(1)
     assert one.observation()[2] == same.observation()[2] != other.observation()[2]
@@ -58,7 +58,7 @@ def test_the_seed_tells_everything_and_environments_are_used_again() -> None:
     home.close()
 
 
-def test_an_environment_cannot_go_back() -> None:
+def test_playing_from_an_old_state_raises_usage_error() -> None:
     state = corridor().start(0)
     after = state.play(1)
     with pytest.raises(UsageError, match="cannot go back"):
@@ -66,7 +66,7 @@ def test_an_environment_cannot_go_back() -> None:
     after.play(1)
 
 
-def test_only_what_the_mask_allows() -> None:
+def test_action_mask_gives_the_legal_actions() -> None:
     state = corridor(environments.OnlyRight).start(0)
     assert state.legal_actions() == [1]
     with pytest.raises(UsageError, match="not allowed here"):
@@ -97,7 +97,7 @@ def test_only_what_the_mask_allows() -> None:
         ),
     ],
 )
-def test_environments_that_break_their_word(kind: Any, message: str) -> None:
+def test_invalid_environments_raise_contract_errors(kind: Any, message: str) -> None:
     def episode() -> None:
         state = corridor(kind).start(0)
         while not state.is_terminal:
@@ -107,14 +107,14 @@ def test_environments_that_break_their_word(kind: Any, message: str) -> None:
         episode()
 
 
-def test_actions_are_named_as_the_environment_numbers_them() -> None:
+def test_messages_use_the_environments_action_numbers() -> None:
     kind = type("Fifth", (environments.Raises,), {"action_space": gymnasium.spaces.Discrete(2, start=5)})
     state = corridor(kind).start(0).play(1).play(1).play(1)
     with pytest.raises(GameContractError, match=r"Fifth\.step\(6\) failed"):
         state.play(1)
 
 
-def test_too_many_actions() -> None:
+def test_environment_with_too_many_actions_is_refused() -> None:
     for count in (65_535, 65_536):
         kind = type("Many", (Corridor,), {"action_space": gymnasium.spaces.Discrete(count)})
         if count == 65_535:
@@ -124,7 +124,7 @@ def test_too_many_actions() -> None:
                 game_spec("many", kind, rewards=True)
 
 
-def test_what_cannot_be_learned_is_refused_by_name() -> None:
+def test_unsupported_spaces_are_refused_by_name() -> None:
     with pytest.raises(InvalidArgumentError, match="only Discrete actions can be searched"):
         corridor(environments.Continuous)
     with pytest.raises(InvalidArgumentError, match="networks take Box, Discrete, MultiDiscrete and MultiBinary"):
@@ -139,7 +139,7 @@ def test_what_cannot_be_learned_is_refused_by_name() -> None:
         game_spec("gym:no_such_module:Thing-v0", rewards=True)
 
 
-def test_views_of_every_kind_of_space() -> None:
+def test_every_supported_space_has_a_view() -> None:
     spaces = gymnasium.spaces
     view = view_of(spaces.Discrete(4, start=2), "x")
     assert view.read(3, "x").tolist() == [0, 1, 0, 0]
@@ -160,7 +160,7 @@ def test_views_of_every_kind_of_space() -> None:
     assert grey.read(image[:, :, 0], "x").shape == (1, 5, 6)
 
 
-def test_pixels_are_kept_without_loss() -> None:
+def test_pixels_are_stored_without_loss() -> None:
     spec = game_spec("gym:examples.environments.treasure:Treasure-v0", rewards=True)
     state = spec.start(5)
     kept = observation_bytes(state.observation(), spec)
@@ -186,7 +186,7 @@ class Knows:
         return after, reward, np.zeros((len(after), 2)), np.zeros(len(after)), np.where(over, 0.0, 0.99)
 
 
-def test_searches_plan_in_environments() -> None:
+def test_searches_plan_in_models_of_environments() -> None:
     home = corridor()
     for search in (MuZero(Knows(), 60, discount=0.99, seed=1), Gumbel(Knows(), 32, gumbel_scale=0.0, seed=1)):
 

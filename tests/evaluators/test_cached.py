@@ -156,11 +156,11 @@ def test_new_version_clears_cache() -> None:
 def test_clear_resets_entries_and_counts() -> None:
     inner = Dense(7)
     cached = Cached(inner)
-    asked = ConnectFour().observation()[None]
-    cached.evaluate(asked)
+    observation = ConnectFour().observation()[None]
+    cached.evaluate(observation)
     cached.clear()
     assert (len(cached), cached.hits, cached.misses) == (0, 0, 0)
-    cached.evaluate(asked)
+    cached.evaluate(observation)
     assert inner.rows == 2
 
 

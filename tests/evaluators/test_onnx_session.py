@@ -101,8 +101,8 @@ def test_path_bytes_and_session_are_equivalent(tmp_path: Path) -> None:
     path.write_bytes(build(ConnectFour()))
     session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     board = random_position(ConnectFour, 5, 1).observation()[None]
-    answers = [Onnx(model).evaluate(board)[0].tolist() for model in (path, str(path), path.read_bytes(), session)]
-    assert answers == [plain(ConnectFour())(board)[0].tolist()] * 4
+    outputs = [Onnx(model).evaluate(board)[0].tolist() for model in (path, str(path), path.read_bytes(), session)]
+    assert outputs == [plain(ConnectFour())(board)[0].tolist()] * 4
 
 
 @pytest.mark.parametrize(

@@ -194,10 +194,10 @@ def test_sample_is_deterministic_and_one_of_the_transformed_outputs() -> None:
     assert logits is not None
     drawn = set()
     for row, board in enumerate(boards):
-        answers = [net.evaluate(turned(board, symmetry)[None]) for symmetry in symmetries]
-        turned_back = [answer[0][0, s.actions] for answer, s in zip(answers, symmetries, strict=True)]
+        outputs = [net.evaluate(turned(board, symmetry)[None]) for symmetry in symmetries]
+        turned_back = [answer[0][0, s.actions] for answer, s in zip(outputs, symmetries, strict=True)]
         fits = [number for number in range(8) if np.array_equal(turned_back[number], logits[row])]
-        assert any(answers[number][1][0] == values[row] for number in fits)
+        assert any(outputs[number][1][0] == values[row] for number in fits)
         drawn.add(fits[0])
     assert len(drawn) >= 6
     backwards, _ = Symmetric(net, symmetries, "sample", seed=1).evaluate(boards[::-1])

@@ -1,4 +1,4 @@
-"""Boards of python-chess in every search: they come in with their history, and moves go out."""
+"""python-chess boards in every search: conversion with history, and answers as `chess.Move`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def snapshot(board: chess.Board) -> tuple[str, str, list[chess.Move], int]:
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda search: type(search).__name__)
 @pytest.mark.parametrize("moves", [[], ["e2e4"]])
-def test_every_search_takes_a_board(search: pondertree.search.base.Search, moves: list[str]) -> None:
+def test_every_search_accepts_a_board(search: pondertree.search.base.Search, moves: list[str]) -> None:
     board = board_after(moves)
     before = snapshot(board)
     move = search.search(board, temperature=0)
@@ -69,7 +69,7 @@ def test_every_search_takes_a_board(search: pondertree.search.base.Search, moves
     assert snapshot(board) == before
 
 
-def test_a_board_and_its_state_are_searched_alike() -> None:
+def test_board_and_state_give_the_same_tree() -> None:
     board = board_after(["e2e4", "c7c5"])
     state = Chess()
     for text in ("e4", "c5"):
@@ -78,7 +78,7 @@ def test_a_board_and_its_state_are_searched_alike() -> None:
     assert all(np.array_equal(result.visits, results[0].visits) for result in results)
 
 
-def test_other_states_pass() -> None:
+def test_other_states_are_not_converted() -> None:
     state = ConnectFour()
     same, answer = adapt_state(state)
     assert same is state
@@ -90,7 +90,7 @@ def test_other_states_pass() -> None:
         UCT(20).run(chess.Board)
 
 
-def test_history_comes_along() -> None:
+def test_board_history_is_converted() -> None:
     """The eight past positions and the repetitions are those of a game played on our own states."""
     numbers = random.Random(5)
     for start in (chess.STARTING_FEN, "r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 3 20", "8/P6k/8/8/8/8/p6K/8 w - - 0 60"):
@@ -116,7 +116,7 @@ class Material:
         return None, [0.9 * value * (-1) ** state.to_play for value, state in zip(white, states, strict=True)]
 
 
-def test_a_repetition_is_seen_with_the_stack_and_not_without() -> None:
+def test_repetition_needs_the_move_stack() -> None:
     # White, a queen down, can step back to a position that has then been there three times.
     moves = ["g8h8", "h1g1", "h8g8", "g1h1", "g8h8", "h1g1", "h8g8"]
     board = board_after(moves, "1q4k1/8/8/8/8/8/7P/7K b - - 0 1")
@@ -132,14 +132,14 @@ def test_a_repetition_is_seen_with_the_stack_and_not_without() -> None:
     assert search.search(board, temperature=0) == search.search(ChessGame(board), temperature=0) == back
 
 
-def test_a_part_of_the_stack_is_a_part_of_the_history() -> None:
+def test_partial_move_stack_is_partial_history() -> None:
     board = board_after(SHUFFLE * 2)
     assert chess_state(board).repetitions == 2
     assert chess_state(board.copy(stack=4)).repetitions == 1
     assert chess_state(board.copy(stack=False)).repetitions == 0
 
 
-def test_claimable_draws_go_on_and_automatic_ones_are_over() -> None:
+def test_claimable_draws_continue_and_automatic_draws_end() -> None:
     search = UCT(10, seed=1)
     threefold = board_after(SHUFFLE * 2)
     assert threefold.can_claim_draw()
@@ -161,7 +161,7 @@ def test_claimable_draws_go_on_and_automatic_ones_are_over() -> None:
                 assert isinstance(caught.value, GameOverError)
 
 
-def test_played_on_after_an_automatic_draw() -> None:
+def test_board_played_beyond_an_automatic_draw_is_accepted() -> None:
     board = board_after([*SHUFFLE * 4, "e2e4"])
     assert not board.is_game_over()
     assert chess_state(board) == Chess(board.fen())
@@ -171,7 +171,7 @@ def test_played_on_after_an_automatic_draw() -> None:
         UCT(10).run(still)
 
 
-def test_a_null_move_ends_what_is_known() -> None:
+def test_null_move_truncates_the_history() -> None:
     board = board_after(SHUFFLE)
     board.push(chess.Move.null())
     board.push_uci("e7e5")
@@ -180,7 +180,7 @@ def test_a_null_move_ends_what_is_known() -> None:
     assert UCT(10, seed=1).search(board) in board.legal_moves
 
 
-def test_a_board_changed_by_hand() -> None:
+def test_edited_board_loses_its_history() -> None:
     board = board_after(["e2e4", "e7e5"])
     board.turn = chess.BLACK
     assert chess_state(board).fen() == board.fen()
@@ -217,7 +217,7 @@ def test_variants_are_refused() -> None:
         UCT(10).search(chess.Board(None))
 
 
-def test_a_board_of_ones_own() -> None:
+def test_board_subclass_is_accepted() -> None:
     class MyBoard(chess.Board):
         pass
 
@@ -244,15 +244,15 @@ print(chess.Board().fen() == pondertree.chess.ChessGame().fen())
 """
 
 
-def test_importing_brings_in_no_gpl_and_nothing_heavy() -> None:
+def test_import_loads_neither_python_chess_nor_torch() -> None:
     assert python(LOADED) == "[]"
 
 
-def test_the_package_is_lazy_and_shadows_nothing() -> None:
+def test_chess_package_is_lazy_and_shadows_no_module() -> None:
     assert python(LAZY) == "False pondertree.chess False\nTrue"
 
 
-def test_without_python_chess_the_error_says_what_to_install() -> None:
+def test_missing_python_chess_error_names_the_extra() -> None:
     text = python("""
 import sys
 sys.modules["chess"] = None
@@ -282,21 +282,21 @@ def test_chess_move_of_a_result_is_its_action_on_the_board(search: pondertree.se
         assert type(search.run(board).action) is int
 
 
-def test_chess_move_of_another_game_is_an_attribute_error_that_says_so() -> None:
+def test_chess_move_of_another_game_raises_attribute_error() -> None:
     result = UCT(20, seed=1).run(ConnectFour())
     assert not hasattr(result, "chess_move")
     with pytest.raises(AttributeError, match="results of chess, and this one is of connect_four"):
         result.chess_move  # noqa: B018
 
 
-def test_chess_move_without_python_chess_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chess_move_without_python_chess_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     result = UCT(20, seed=1).run(Chess())
     monkeypatch.setitem(sys.modules, "chess", None)
     with pytest.raises(pondertree.errors.MissingExtraError, match="needs chess"):
         result.chess_move  # noqa: B018
 
 
-def test_advance_takes_numbers_moves_and_text() -> None:
+def test_advance_accepts_numbers_moves_and_text() -> None:
     board = chess.Board()
     tree = UCT(seed=1).tree(board).simulate(200)
     for move in (
@@ -323,7 +323,7 @@ def test_advance_takes_numbers_moves_and_text() -> None:
         (TabularGame(1).start(), "first", "no parse_action"),
     ],
 )
-def test_advance_by_what_is_no_move_is_refused(state: object, action: object, message: str) -> None:
+def test_advance_refuses_invalid_moves(state: object, action: object, message: str) -> None:
     tree = UCT(seed=1).tree(state).simulate(5)
     with pytest.raises((InvalidActionError, InvalidArgumentError), match=message):
         tree.advance(action)  # type: ignore[arg-type]

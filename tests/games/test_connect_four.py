@@ -1,4 +1,4 @@
-"""`connect_four.solve`: what it answers, refuses and raises. `core/tests/connect_four_solver.rs` tests more of it."""
+"""`connect_four.solve`: solutions, limits and errors. `core/tests/connect_four_solver.rs` tests the solver itself."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def plain(state: ConnectFour, known: dict[ConnectFour, tuple[int, int]]) -> tupl
 
 @settings(max_examples=60, deadline=None)
 @given(key=st.integers(0, 10**9), plies=st.integers(29, 40))
-def test_a_solution_is_what_trying_everything_says(key: int, plies: int) -> None:
+def test_solution_matches_exhaustive_search(key: int, plies: int) -> None:
     state = random_state(key, plies)
     known: dict[ConnectFour, tuple[int, int]] = {}
     ends = {action: plain(state.play(action), known) for action in state.legal_actions()}
@@ -72,7 +72,7 @@ def test_a_solution_is_what_trying_everything_says(key: int, plies: int) -> None
     assert weak.action_plies is None
 
 
-def test_wins_and_losses_in_sight() -> None:
+def test_solver_finds_immediate_wins_and_losses() -> None:
     win = solve(after(FULL + "112233"))
     assert (win.value, win.plies, win.best_moves, str(win)) == (1, 1, ("4",), "won in 1 ply by 4")
     # Three in a row with both ends open: whatever is played, it is over with the second stone from here.
@@ -84,7 +84,7 @@ def test_wins_and_losses_in_sight() -> None:
 
 
 @pytest.mark.slow
-def test_positions_of_eight_stones_agree_with_their_children() -> None:
+def test_positions_of_eight_stones_match_their_children() -> None:
     """A move is worth what the position after it is worth to the other player, and takes one stone more."""
     state = after("44444432")
     solution = solve(state)
@@ -94,7 +94,7 @@ def test_positions_of_eight_stones_agree_with_their_children() -> None:
     assert [child.plies for child in children] == [plies - 1 for plies in solution.action_plies.values()]
 
 
-def test_many_are_solved_in_their_order_on_any_number_of_threads() -> None:
+def test_solve_many_keeps_the_order_on_any_number_of_threads() -> None:
     states = [random_state(key, 14 + key % 20) for key in range(40)]
     one, three = (solve_many(iter(states), threads=threads) for threads in (1, 3))
     assert (
@@ -105,7 +105,7 @@ def test_many_are_solved_in_their_order_on_any_number_of_threads() -> None:
     assert solve_many([]) == []
 
 
-def test_the_solver_is_found_from_the_package_and_solutions_travel() -> None:
+def test_solver_is_exported_and_solutions_pickle() -> None:
     assert pondertree.games.connect_four.solve is solve
     assert connect_four.Solution is Solution
     solution = solve(after(FULL + "112233"))
@@ -115,7 +115,7 @@ def test_the_solver_is_found_from_the_package_and_solutions_travel() -> None:
         solution.value = 0  # type: ignore[misc]
 
 
-def test_finished_games_and_other_things_are_refused() -> None:
+def test_solver_refuses_finished_games_and_other_types() -> None:
     with pytest.raises(GameOverError, match="state: the game is over"):
         solve(after("1212121"))
     with pytest.raises(GameOverError, match=r"states\[1\]: the game is over"):
@@ -130,12 +130,12 @@ def test_finished_games_and_other_things_are_refused() -> None:
     ("name", "value"),
     [("weak", 1), ("threads", 0), ("max_memory", 0), ("max_nodes", 0), ("time_limit", 0.0), ("time_limit", "1")],
 )
-def test_wrong_arguments_are_named(name: str, value: object) -> None:
+def test_solver_errors_name_the_argument(name: str, value: object) -> None:
     with pytest.raises(InvalidArgumentError, match=name):
         solve_many([ConnectFour()], **{name: value})  # type: ignore[arg-type]
 
 
-def test_limits_raise_and_give_what_is_solved() -> None:
+def test_solver_limits_raise_with_the_solutions_so_far() -> None:
     with pytest.raises(UnsolvedError, match=r"the position could not be solved within max_nodes=1000: .*weak=True"):
         solve(ConnectFour(), max_nodes=1000)
     with pytest.raises(UnsolvedError, match=r"time_limit=0\.05"):
@@ -150,5 +150,5 @@ def test_limits_raise_and_give_what_is_solved() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_an_interrupt_surfaces(threads: int) -> None:
+def test_solver_is_interruptible(threads: int) -> None:
     assert seconds_until_interrupted(lambda: solve_many([ConnectFour()] * 3, threads=threads), 0.1) < 1.0

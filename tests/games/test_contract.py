@@ -1,4 +1,4 @@
-"""The contract of games on everything that is one: the compiled games, the examples, and the random games of tests."""
+"""The contract of states for the compiled games, the examples, and the random games of tests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EVERYTHING: list[tuple[Any, int, int]] = [
 
 
 @pytest.mark.parametrize(("game", "games", "moves"), EVERYTHING)
-def test_every_game_keeps_the_contract(game: Any, games: int, moves: int) -> None:
+def test_every_compiled_game_fulfils_the_contract(game: Any, games: int, moves: int) -> None:
     assert isinstance(game(), Game)
     report = check_game(game, games=games, max_moves=moves)
     assert report.games == games
@@ -42,7 +42,7 @@ def test_every_game_keeps_the_contract(game: Any, games: int, moves: int) -> Non
     assert report.longest <= moves
 
 
-def test_no_compiled_game_is_left_out() -> None:
+def test_contract_tests_cover_every_compiled_game() -> None:
     assert set(COMPILED) == set(BY_NAME.values()) <= {game for game, _, _ in EVERYTHING}
 
 
@@ -55,14 +55,16 @@ def test_no_compiled_game_is_left_out() -> None:
         "8/8/4k3/8/8/3NKN2/8/8 b - - 96 120",
     ],
 )
-def test_chess_keeps_it_from_anywhere(fen: str) -> None:
+def test_chess_fulfils_the_contract_from_any_position(fen: str) -> None:
     assert check_game(lambda: Chess(fen), games=2).games == 2
 
 
 @pytest.mark.parametrize("players", [1, 2, 3])
 @pytest.mark.parametrize("order", ["alternate", "random", "double"])
 @pytest.mark.parametrize("rewards", [False, True])
-def test_random_games_keep_it(players: int, order: Any, rewards: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_games_fulfil_the_contract(
+    players: int, order: Any, rewards: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Their observations are plain numbers, as the reference is written without NumPy.
     numbers = TabularState.observation
     monkeypatch.setattr(TabularState, "observation", lambda state: np.array(numbers(state), dtype=np.float32))
@@ -85,7 +87,7 @@ def assert_alike(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("game", list(COMPILED))
-def test_a_state_comes_back_from_a_pickle(game: Any) -> None:
+def test_state_pickle_round_trips(game: Any) -> None:
     """At every move of a game, and the copy plays on as the state does."""
     numbers = np.random.default_rng(1)
     state = copied = game()
@@ -101,7 +103,7 @@ def test_a_state_comes_back_from_a_pickle(game: Any) -> None:
         state, copied = state.play(action), pickle.loads(pickle.dumps(copied)).play(action)
 
 
-def test_a_pickle_of_chess_has_its_history() -> None:
+def test_chess_pickle_keeps_the_history() -> None:
     state = Chess("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 7 30")
     for _ in range(2):
         for text in ("a1b1", "a8b8", "b1a1", "b8a8"):
@@ -117,14 +119,14 @@ def test_a_pickle_of_chess_has_its_history() -> None:
     assert back.repetitions == 2
 
 
-def test_nodes_have_states_to_pickle() -> None:
+def test_node_states_pickle() -> None:
     node = pondertree.UCT(50, seed=1).run(Chess(), temperature=1.0).root
     while node.children:
         node = next(iter(node.children.values()))
         assert_alike(pickle.loads(pickle.dumps(node.state)), node.state)
 
 
-def test_a_state_out_of_a_search_says_that_it_cannot_be_pickled() -> None:
+def test_state_from_a_search_refuses_pickle() -> None:
     seen: list[Any] = []
 
     class Looks:
@@ -149,6 +151,6 @@ def test_a_state_out_of_a_search_says_that_it_cannot_be_pickled() -> None:
         (("Othello", "a position", b""), "Othello.*a position"),
     ],
 )
-def test_a_pickle_that_was_tampered_with(arguments: tuple[Any, ...], words: str) -> None:
+def test_tampered_pickle_is_refused(arguments: tuple[Any, ...], words: str) -> None:
     with pytest.raises(pondertree.PondertreeError, match=words):
         _core.restore(*arguments)

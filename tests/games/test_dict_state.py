@@ -1,4 +1,4 @@
-"""States that are dicts: `DictState`, and a search of the reference that is given the functions of a game."""
+"""`DictState`, and the reference implementation on dicts with the functions of a game."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches of games whose `play` is not a pure function: they are refused, and pure games are not."""
+"""Games whose `play` is not a pure function are refused by searches; pure games are not."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_search_blames_the_method_that_answers_at_random() -> None:
         pondertree.UCT(100, seed=1).run(RollsInLegalActions())
 
 
-def test_two_outcomes_never_go_unnoticed_in_100_simulations() -> None:
+def test_random_successors_are_detected_in_100_simulations() -> None:
     """24 repetitions: 1 in 2^24 dice games goes unnoticed, if two outcomes are as likely and playouts show nothing."""
     search = pondertree.AlphaZero(Uniform(), 100, seed=1)
     for _ in range(500):
@@ -172,7 +172,7 @@ def test_two_outcomes_never_go_unnoticed_in_100_simulations() -> None:
             search.run(CoinTurn())
 
 
-def test_a_win_by_luck_is_not_proven() -> None:
+def test_random_win_is_not_proven() -> None:
     """A coin decides the game at once: the line of a proof is repeated until there were 24 comparisons."""
 
     class LastCoin(Race):
@@ -189,7 +189,7 @@ def test_a_win_by_luck_is_not_proven() -> None:
     assert refused > 300
 
 
-def test_a_proof_is_played_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proof_line_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(purity.PlayCheck, "repeat", lambda *_: None)
 
     class Lottery(Race):

@@ -56,13 +56,13 @@ def best_actions(state: Any) -> set[int]:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_they_keep_the_contract(game: Any) -> None:
+def test_example_games_fulfil_the_contract(game: Any) -> None:
     report = check_game(game, games=50)
     assert report.unfinished == 0
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_they_run_as_scripts_and_are_short(game: Any) -> None:
+def test_example_games_run_as_scripts_and_are_short(game: Any) -> None:
     path = Path(sys.modules[game.__module__].__file__ or "")
     assert len(path.read_text(encoding="utf-8").splitlines()) < 66
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=True, timeout=60)
@@ -102,7 +102,7 @@ def test_search_wins_nim(heaps: tuple[int, ...], player: int, solve: bool) -> No
 
 
 @pytest.mark.parametrize("player", [0, 1])
-def test_search_knows_that_nim_is_lost(player: int) -> None:
+def test_search_proves_that_nim_is_lost(player: int) -> None:
     lost = UCT(num_simulations=4000, seed=5).run(Nim((1, 2, 3), player))
     assert (lost.proven, lost.value) == (-1, -1.0)
     open_ended = UCT(num_simulations=4000, seed=5, solve=False).run(Nim((1, 2, 3), player))
@@ -121,7 +121,7 @@ def test_coin_row_has_its_known_value() -> None:
 
 @pytest.mark.parametrize("solve", [True, False])
 @pytest.mark.parametrize("to_play", [0, 1, 2])
-def test_each_of_three_players_takes_his_own_best(to_play: int, solve: bool) -> None:
+def test_three_players_each_maximise_their_own_value(to_play: int, solve: bool) -> None:
     """Whoever begins: the values are those of the player to move, at the root and below it."""
     state = CoinRow(to_play=to_play)
     result = UCT(num_simulations=8000, c_param=0.2, seed=1, solve=solve).run(state)
@@ -228,7 +228,7 @@ def test_signs_follow_who_moves(board: str, solve: bool) -> None:
                 assert child.q_value == pytest.approx(sign * float(np.asarray(result.q)[child.action]), abs=1e-6)
 
 
-def test_double_moves_played_out() -> None:
+def test_double_moves_match_the_exact_values() -> None:
     """X wins the whole game against any defence, here that of the search itself."""
     state, search = DoubleMove(), UCT(num_simulations=3000, seed=4)
     while not state.is_terminal:

@@ -1,4 +1,4 @@
-"""Tic-tac-toe, connect four and Othello against OpenSpiel, and against a plain reading of the moves played."""
+"""Tic-tac-toe, Connect 4 and Othello compared with OpenSpiel, and with the moves played."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def random_game(game: Any, seed: int) -> Iterator[tuple[Any, list[int]]]:
 
 
 @games
-def test_rules_agree_with_openspiel(game: Any, name: str) -> None:
+def test_rules_match_openspiel(game: Any, name: str) -> None:
     oracle = pyspiel.load_game(name)
     assert game().num_actions == oracle.num_distinct_actions()
     assert game().num_players == oracle.num_players()
@@ -60,7 +60,7 @@ def test_rules_agree_with_openspiel(game: Any, name: str) -> None:
     assert game is not Othello or passes > 50
 
 
-def test_all_ends_of_tic_tac_toe_agree_with_openspiel() -> None:
+def test_all_ends_of_tic_tac_toe_match_openspiel() -> None:
     """The whole game: every position that can come about."""
     seen: set[TicTacToe] = set()
     todo = [(TicTacToe(), pyspiel.load_game("tic_tac_toe").new_initial_state())]
@@ -76,7 +76,7 @@ def test_all_ends_of_tic_tac_toe_agree_with_openspiel() -> None:
     assert len(seen) == 5478
 
 
-def test_a_drawn_game_of_connect_four_ends() -> None:
+def test_drawn_connect_four_game_ends() -> None:
     """Random games seldom fill the board, so many are played."""
     drawn = 0
     for number in range(4000):
@@ -91,7 +91,7 @@ def test_a_drawn_game_of_connect_four_ends() -> None:
 
 
 @classes
-def test_text_goes_both_ways(game: Any) -> None:
+def test_move_text_round_trips(game: Any) -> None:
     for number in range(40):
         for state, _ in random_game(game, fold(2, number)):
             texts = [state.action_to_string(action) for action in state.legal_actions()]
@@ -101,7 +101,7 @@ def test_text_goes_both_ways(game: Any) -> None:
                 assert state.parse_action(f" {text.upper()} ") == action
 
 
-def test_texts_are_pinned() -> None:
+def test_move_texts_are_pinned() -> None:
     assert [TicTacToe().action_to_string(action) for action in range(9)] == [
         "a1",
         "b1",
@@ -154,7 +154,7 @@ def put_disc(board: NDArray[np.int64], row: int, column: int, own: int) -> None:
 
 
 @classes
-def test_observations_and_drawings_show_the_board(game: Any) -> None:
+def test_observation_and_text_show_the_board(game: Any) -> None:
     """Own stones, the other's, and 1 where player 0 is to move; the drawing has the same stones."""
     for number in range(30):
         for state, path in random_game(game, fold(3, number)):
@@ -174,7 +174,7 @@ def test_observations_and_drawings_show_the_board(game: Any) -> None:
 
 
 @classes
-def test_equality_and_hash(game: Any) -> None:
+def test_small_game_states_are_equal_with_equal_hashes(game: Any) -> None:
     """Equal exactly where the board and the player to move are."""
     by_key: dict[tuple[bytes, int], Any] = {}
     for number in range(40):
@@ -190,7 +190,7 @@ def test_equality_and_hash(game: Any) -> None:
 
 
 @classes
-def test_states_are_values(game: Any) -> None:
+def test_small_game_states_are_values(game: Any) -> None:
     """Nothing can be set, and an observation belongs to the caller."""
     state = game()
     with pytest.raises(AttributeError):
@@ -201,7 +201,7 @@ def test_states_are_values(game: Any) -> None:
 
 
 @classes
-def test_wrong_moves_have_typed_errors(game: Any) -> None:
+def test_illegal_moves_raise_typed_errors(game: Any) -> None:
     start = game()
     for action in (-1, start.num_actions, 10**9, -(10**9)):
         for method in (start.play, start.action_to_string):

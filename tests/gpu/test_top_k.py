@@ -59,16 +59,16 @@ def check(launch: Any, logits: Any, k: int, discounts: bool) -> None:
     columns = [torch.arange(rows * 2, dtype=torch.float32)[::2], torch.linspace(-1, 1, rows).reshape(rows, 1)]
     columns += [torch.full((rows,), 0.5, dtype=torch.float16)] if discounts else []
     columns = [column.to(logits.device) for column in columns]
-    answers = top_k_responses(launch, columns, logits, k).cpu().numpy()
+    responses = top_k_responses(launch, columns, logits, k).cpu().numpy()
     actions, numbers, sums = expected(logits, k)
     first = len(columns) + 2
-    assert answers.shape == (rows, first + 2 * k)
-    np.testing.assert_array_equal(answers[:, first + k :], actions)
-    np.testing.assert_array_equal(answers[:, first : first + k], numbers)
-    parts = answers[:, first - 2 : first].astype(np.float64)
+    assert responses.shape == (rows, first + 2 * k)
+    np.testing.assert_array_equal(responses[:, first + k :], actions)
+    np.testing.assert_array_equal(responses[:, first : first + k], numbers)
+    parts = responses[:, first - 2 : first].astype(np.float64)
     np.testing.assert_allclose(parts.sum(axis=1), sums, rtol=1e-13, atol=1e-13)
     for place, column in enumerate(columns):
-        np.testing.assert_array_equal(answers[:, place], column.float().reshape(rows).cpu().numpy())
+        np.testing.assert_array_equal(responses[:, place], column.float().reshape(rows).cpu().numpy())
 
 
 @needs_compiler
@@ -90,12 +90,12 @@ def test_nan_and_infinity_reach_responses() -> None:
     for wrong in (np.nan, -np.nan, np.inf):
         logits = policies(3, 300, 8, 0, torch.float32)
         logits[1, 250] = wrong
-        answers = top_k_responses(on_cpu(300), [logits[:, 0], logits[:, 1]], logits, 64).numpy()
-        assert not np.isfinite(answers[1, 2:68]).all(), "the engine refuses it"
-        assert np.isfinite(answers[0, 2]), "of this row alone"
+        responses = top_k_responses(on_cpu(300), [logits[:, 0], logits[:, 1]], logits, 64).numpy()
+        assert not np.isfinite(responses[1, 2:68]).all(), "the engine refuses it"
+        assert np.isfinite(responses[0, 2]), "of this row alone"
     ruled_out = torch.full((1, 300), -torch.inf)
-    answers = top_k_responses(on_cpu(300), [torch.zeros(1)] * 2, ruled_out, 64).numpy()
-    assert not np.isfinite(answers[0, 2])
+    responses = top_k_responses(on_cpu(300), [torch.zeros(1)] * 2, ruled_out, 64).numpy()
+    assert not np.isfinite(responses[0, 2])
 
 
 @pytest.mark.parametrize("actions", [257, 4672, MAX_THREADS * MAX_ACTIONS_PER_THREAD])

@@ -124,10 +124,10 @@ def test_fingerprint_changes_with_network(change: Any) -> None:
     with torch.no_grad():
         net.value.bias += 1
     assert fingerprint_of(all_modules([net])) == before, "modes and weights trained in place are not part of it"
-    kept = list(net.modules())  # so that no new module reuses the memory of an old one
+    modules = list(net.modules())  # so that no new module reuses the memory of an old one
     change(net)
     assert fingerprint_of(all_modules([net])) != before
-    assert kept
+    assert modules
 
 
 def test_all_modules_matches_pytorch() -> None:
@@ -215,11 +215,11 @@ class Moved(nn.Module):  # type: ignore[misc]
 @pytest.mark.parametrize(("adapter", "kind"), [(Torch, Net), (TorchModel, Step), (TorchModel, Owner)])
 def test_replaced_modules_are_moved_to_device_once(adapter: Any, kind: Any) -> None:
     net = made(kind)
-    asked = adapter(net)
+    adapted = adapter(net)
     net.extra = Moved()
     before = Moved.times
     for _ in range(2):
-        asked._refresh()
+        adapted._refresh()
         assert Moved.times == before + 1, "once, not at every search"
 
 
@@ -227,8 +227,8 @@ def test_replaced_modules_are_moved_to_device_once(adapter: Any, kind: Any) -> N
 def test_dtype_follows_weights(dtype: Any) -> None:
     need_cpu_precision(dtype)
     net, model = made(Net), made(Step)
-    evaluator, asked = Torch(net), TorchModel(model)
-    alphazero, muzero = pondertree.AlphaZero(evaluator, 8, seed=1), pondertree.MuZero(asked, 8, seed=1)
+    evaluator, adapted = Torch(net), TorchModel(model)
+    alphazero, muzero = pondertree.AlphaZero(evaluator, 8, seed=1), pondertree.MuZero(adapted, 8, seed=1)
     alphazero.run(ConnectFour())
     muzero.run(observation=ROWS[0])
     expected = evaluator.evaluate(BOARDS)[0]
@@ -239,7 +239,7 @@ def test_dtype_follows_weights(dtype: Any) -> None:
         assert alphazero.run(ConnectFour()).simulations == 8
         assert muzero.run(observation=ROWS[0]).simulations == 8
         assert np.allclose(evaluator.evaluate(BOARDS)[0], expected, atol=0.05)
-        assert asked.initial_inference(ROWS)[0].dtype == there
+        assert adapted.initial_inference(ROWS)[0].dtype == there
 
 
 def test_autocast_dtype_conflicting_with_new_weights_raises() -> None:

@@ -93,10 +93,10 @@ class WithAxis(Single):
 
 def play(model: Any) -> list[Any]:
     """The outputs of two steps."""
-    asked = Inference(model)
-    root = asked.initial(OBSERVATIONS)
-    one = asked.recurrent(root.hidden, CHOSEN)
-    two = asked.recurrent(one.hidden[1:3], CHOSEN[:2])
+    inference = Inference(model)
+    root = inference.initial(OBSERVATIONS)
+    one = inference.recurrent(root.hidden, CHOSEN)
+    two = inference.recurrent(one.hidden[1:3], CHOSEN[:2])
     seen = [root.logits, root.values]
     for step in (one, two):
         seen += [step.rewards, step.logits, step.values]
@@ -124,16 +124,16 @@ def test_specification_model_matches_model_in_every_form(model: Any, batched: bo
 
 
 def test_specification_model_passes_discount() -> None:
-    asked = Inference(as_model(Complete()))
-    step = asked.recurrent(asked.initial(OBSERVATIONS).hidden, CHOSEN)
+    inference = Inference(as_model(Complete()))
+    step = inference.recurrent(inference.initial(OBSERVATIONS).hidden, CHOSEN)
     assert step.discounts is not None
     assert step.discounts.tolist() == [0.5] * 4
     assert Inference(as_model(Single())).initial(OBSERVATIONS).values.shape == (4,)
 
 
 def test_batched_argument_skips_probe() -> None:
-    asked = Inference(SpecificationModel(Single(), batched=False))
-    assert asked.initial(OBSERVATIONS[:1]).hidden.shape == (1, 2)
+    inference = Inference(SpecificationModel(Single(), batched=False))
+    assert inference.initial(OBSERVATIONS[:1]).hidden.shape == (1, 2)
     with pytest.raises(EvaluationError, match="in initial_inference"):
         Inference(SpecificationModel(Single(), batched=True)).initial(OBSERVATIONS)
 
@@ -156,9 +156,9 @@ def test_unbatched_hidden_states_may_be_any_objects(make: Any) -> None:
         def prediction(self, hidden: Any) -> tuple[Any, Any]:
             return [0.0] * ACTIONS, 0.0
 
-    asked = Inference(SpecificationModel(Objects(), batched=False))
-    root = asked.initial(OBSERVATIONS)
-    asked.recurrent(root.hidden, CHOSEN)
+    inference = Inference(SpecificationModel(Objects(), batched=False))
+    root = inference.initial(OBSERVATIONS)
+    inference.recurrent(root.hidden, CHOSEN)
     assert repr(seen[-1]) == repr(make(float(OBSERVATIONS[3].sum())))
 
 
@@ -228,8 +228,8 @@ def test_composed_model_passes_discount() -> None:
         lambda hidden, actions: (*batched.recurrent_inference(hidden, actions), actions * 0.5),
         batched.prediction,
     )
-    asked = Inference(parts)
-    step = asked.recurrent(asked.initial(OBSERVATIONS).hidden, CHOSEN)
+    inference = Inference(parts)
+    step = inference.recurrent(inference.initial(OBSERVATIONS).hidden, CHOSEN)
     assert step.discounts is not None
     assert step.discounts.tolist() == (CHOSEN * 0.5).tolist()
 

@@ -42,12 +42,12 @@ def see(params: Any, hidden: Any) -> tuple[Any, Any]:
 
 
 def play(model: Any) -> list[np.ndarray]:
-    asked, pool = Inference(model), HiddenPool(2)
-    root = asked.initial(OBSERVATIONS)
+    inference, pool = Inference(model), HiddenPool(2)
+    root = inference.initial(OBSERVATIONS)
     pool.scatter(np.arange(3, dtype=np.uint32), root.hidden)
-    one = asked.recurrent(pool.gather(np.arange(3)), CHOSEN)
+    one = inference.recurrent(pool.gather(np.arange(3)), CHOSEN)
     pool.scatter(np.arange(3, 6, dtype=np.uint32), one.hidden)
-    two = asked.recurrent(pool.gather(np.array([5, 0, 5, 3, 4])), np.array([0, 1, 2, 3, 4]))
+    two = inference.recurrent(pool.gather(np.array([5, 0, 5, 3, 4])), np.array([0, 1, 2, 3, 4]))
     assert np.asarray(two.hidden[1]["count"]).tolist() == [2, 1, 2, 2, 2]
     assert isinstance(two.hidden[0], jax.Array)
     return [root.logits, root.values, one.rewards, one.logits, one.values, two.rewards, two.logits, two.values]
@@ -76,11 +76,11 @@ def test_batches_are_padded_to_powers_of_two() -> None:
         shapes.append(len(actions))  # runs once per compilation
         return recurrent(own, hidden, actions)
 
-    asked = Inference(JaxModel(initial, traced, params()))
-    root = asked.initial(np.repeat(OBSERVATIONS, 3, axis=0))
+    inference = Inference(JaxModel(initial, traced, params()))
+    root = inference.initial(np.repeat(OBSERVATIONS, 3, axis=0))
     for rows in (1, 2, 3, 4, 5, 6, 7, 8, 3, 5):
         hidden = jax.tree_util.tree_map(lambda array, rows=rows: array[:rows], root.hidden)
-        step = asked.recurrent(hidden, np.zeros(rows, np.int64))
+        step = inference.recurrent(hidden, np.zeros(rows, np.int64))
         assert step.logits.shape == (rows, ACTIONS)
         assert step.hidden[0].shape == (rows, SIZE)
     assert shapes == [1, 2, 4, 8]
@@ -128,10 +128,10 @@ WRONG = {
 @pytest.mark.parametrize("rows", [2, 3])
 @pytest.mark.parametrize(("place", "change", "words"), WRONG.values(), ids=WRONG)
 def test_invalid_outputs_raise_named_errors(place: int, change: Any, words: str, rows: int) -> None:
-    asked = Inference(JaxModel(initial, spoiled(place, change), params()))
-    root = asked.initial(OBSERVATIONS[:rows])
+    inference = Inference(JaxModel(initial, spoiled(place, change), params()))
+    root = inference.initial(OBSERVATIONS[:rows])
     with pytest.raises(EvaluationError, match=words):
-        asked.recurrent(root.hidden, CHOSEN[:rows])
+        inference.recurrent(root.hidden, CHOSEN[:rows])
 
 
 def test_invalid_arguments_raise() -> None:
@@ -158,9 +158,9 @@ def test_specification_model_in_jax() -> None:
             out = hidden @ own["head"]
             return out[:ACTIONS], out[ACTIONS]
 
-    asked = Inference(SpecificationModel(Single()))
-    root = asked.initial(OBSERVATIONS)
-    step = asked.recurrent(root.hidden, CHOSEN)
+    inference = Inference(SpecificationModel(Single()))
+    root = inference.initial(OBSERVATIONS)
+    step = inference.recurrent(root.hidden, CHOSEN)
     assert isinstance(step.hidden, jax.Array)
     for one, other in zip([root.logits, root.values, step.rewards, step.logits, step.values], plain(), strict=False):
         assert np.allclose(one, other, atol=1e-2)  # reduced-precision matrix products on accelerators

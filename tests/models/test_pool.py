@@ -157,9 +157,9 @@ def test_lists_are_rows_unless_they_contain_arrays() -> None:
         def recurrent_inference(self, hidden: Any, actions: Any) -> tuple[Any, ...]:
             return hidden.tolist(), [0.0, 0.0], np.zeros((2, 2)), [0.0, 0.0]
 
-    asked = Inference(Listing())
-    assert asked.initial(np.zeros((2, 1))).hidden.tolist() == [[0.0], [1.0]]
-    assert asked.recurrent(np.zeros((2, 1)), np.zeros(2, np.int64)).hidden.shape == (2, 1)
+    inference = Inference(Listing())
+    assert inference.initial(np.zeros((2, 1))).hidden.tolist() == [[0.0], [1.0]]
+    assert inference.recurrent(np.zeros((2, 1)), np.zeros(2, np.int64)).hidden.shape == (2, 1)
 
 
 @pytest.mark.parametrize("make", STRUCTURES.values(), ids=STRUCTURES)

@@ -159,21 +159,21 @@ def model(start: Any = initial, step: Any = recurrent) -> FunctionModel:
 
 
 def test_inference_returns_validated_outputs() -> None:
-    asked = Inference(model())
-    assert (asked.num_actions, asked.layout) == (None, None)
-    root = asked.initial(HIDDEN)
-    assert asked.num_actions == ACTIONS
+    inference = Inference(model())
+    assert (inference.num_actions, inference.layout) == (None, None)
+    root = inference.initial(HIDDEN)
+    assert inference.num_actions == ACTIONS
     assert root.hidden.tolist() == (HIDDEN * 2).tolist()
-    step = asked.recurrent(root.hidden[:2], np.array([2, 1], dtype=np.uint16))
+    step = inference.recurrent(root.hidden[:2], np.array([2, 1], dtype=np.uint16))
     assert step.hidden.tolist() == (HIDDEN * 2 + 1)[:2].tolist()
     assert step.rewards.tolist() == [1.0, 0.5]
 
 
 def test_actions_are_passed_as_int64() -> None:
     seen: list[Any] = []
-    asked = Inference(model(step=lambda hidden, actions: (seen.append(actions), recurrent(hidden, actions))[1]))
-    asked.initial(HIDDEN)
-    asked.recurrent(HIDDEN, np.arange(4, dtype=np.uint16))
+    inference = Inference(model(step=lambda hidden, actions: (seen.append(actions), recurrent(hidden, actions))[1]))
+    inference.initial(HIDDEN)
+    inference.recurrent(HIDDEN, np.arange(4, dtype=np.uint16))
     assert seen[0].dtype == np.int64
 
 
@@ -183,17 +183,19 @@ def fail(*arguments: Any) -> Any:
 
 @pytest.mark.parametrize("method", ["initial_inference", "recurrent_inference"])
 def test_exceptions_of_models_are_chained(method: str) -> None:
-    asked = Inference(model(fail, fail))
+    inference = Inference(model(fail, fail))
     with pytest.raises(EvaluationError, match=f"RuntimeError in {method}: the model fell over") as caught:
-        asked.initial(HIDDEN) if method == "initial_inference" else asked.recurrent(HIDDEN, np.zeros(4, np.int64))
+        inference.initial(HIDDEN) if method == "initial_inference" else inference.recurrent(
+            HIDDEN, np.zeros(4, np.int64)
+        )
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 
 def test_changed_number_of_actions_raises() -> None:
-    asked = Inference(model(step=lambda hidden, actions: (hidden, VALUE, np.zeros((ROWS, 5)), VALUE)))
-    asked.initial(HIDDEN)
+    inference = Inference(model(step=lambda hidden, actions: (hidden, VALUE, np.zeros((ROWS, 5)), VALUE)))
+    inference.initial(HIDDEN)
     with pytest.raises(EvaluationError, match="policy_logits has shape \\(4, 5\\): it must be \\(4, 3\\)"):
-        asked.recurrent(HIDDEN, np.zeros(4, np.int64))
+        inference.recurrent(HIDDEN, np.zeros(4, np.int64))
     with pytest.raises(EvaluationError, match="must be \\(4, 9\\)"):
         Inference(model(), num_actions=9).initial(HIDDEN)
 
@@ -215,21 +217,23 @@ CHANGED = {
 
 @pytest.mark.parametrize(("change", "words"), CHANGED.values(), ids=CHANGED)
 def test_changed_hidden_state_layout_raises(change: Any, words: str) -> None:
-    asked = Inference(model(step=lambda hidden, actions: (change(hidden), *recurrent(hidden, actions)[1:])))
-    asked.initial(HIDDEN)
-    layout = asked.layout
+    inference = Inference(model(step=lambda hidden, actions: (change(hidden), *recurrent(hidden, actions)[1:])))
+    inference.initial(HIDDEN)
+    layout = inference.layout
     with pytest.raises(EvaluationError, match=words):
-        asked.recurrent(HIDDEN, np.zeros(4, np.int64))
-    assert asked.layout is layout
+        inference.recurrent(HIDDEN, np.zeros(4, np.int64))
+    assert inference.layout is layout
 
 
 def test_hidden_state_dtype_may_widen() -> None:
     """float32 + int64 is float64 in NumPy, a common case in first models."""
-    asked = Inference(model(step=lambda hidden, actions: (hidden + actions[:, None], *recurrent(hidden, actions)[1:])))
-    first = asked.initial(HIDDEN)
-    assert asked.recurrent(first.hidden, np.ones(4, np.int64)).hidden.dtype == np.float64
-    assert asked.layout is not None
-    assert asked.layout.leaves[0].dtype == np.float64
+    inference = Inference(
+        model(step=lambda hidden, actions: (hidden + actions[:, None], *recurrent(hidden, actions)[1:]))
+    )
+    first = inference.initial(HIDDEN)
+    assert inference.recurrent(first.hidden, np.ones(4, np.int64)).hidden.dtype == np.float64
+    assert inference.layout is not None
+    assert inference.layout.leaves[0].dtype == np.float64
 
 
 def test_check_model_names_missing_methods() -> None:

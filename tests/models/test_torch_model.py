@@ -288,13 +288,13 @@ WRONG = {
 @pytest.mark.parametrize(("place", "change", "words"), WRONG.values(), ids=WRONG)
 def test_invalid_outputs_raise_named_errors(device: str, place: int, change: Any, words: str) -> None:
     module = Spoiled(place, change)
-    asked = Inference(TorchModel(module, device=device))
-    root = asked.initial(OBSERVATIONS)
+    inference = Inference(TorchModel(module, device=device))
+    root = inference.initial(OBSERVATIONS)
     with pytest.raises(EvaluationError, match=words):
-        asked.recurrent(root.hidden, CHOSEN)
+        inference.recurrent(root.hidden, CHOSEN)
     assert all(part.training for part in module.modules())
     module.change = lambda tensor: tensor
-    asked.recurrent(root.hidden, CHOSEN)
+    inference.recurrent(root.hidden, CHOSEN)
 
 
 def test_invalid_arguments_raise() -> None:

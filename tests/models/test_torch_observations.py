@@ -86,16 +86,16 @@ def test_error_after_integer_observations_is_not_retried() -> None:
     module = net()
     model = TorchModel(module)
     model.initial_inference(OBSERVATIONS.astype(np.uint8))
-    asked: list[Any] = []
+    calls: list[Any] = []
 
     def broken(observations: Any) -> Any:
-        asked.append(observations)
+        calls.append(observations)
         raise RuntimeError("mine")
 
     module.initial_inference = broken
     with pytest.raises(RuntimeError, match="mine"):
         model.initial_inference(OBSERVATIONS.astype(np.uint8))
-    assert len(asked) == 1
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])

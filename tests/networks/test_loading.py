@@ -1,4 +1,4 @@
-"""Loading players for other commands and programs; reports and metrics of their runs."""
+"""Loading players for other commands and programs, and the reports of their runs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ pytest.importorskip("safetensors")
 
 from pondertree.learn import train  # noqa: E402 (after the packages it needs)
 from pondertree.learn.evaluation.metrics import (  # noqa: E402
-    Metrics,
     Summary,
-    read_metrics,
 )
 from pondertree.learn.evaluation.report import page, write_report  # noqa: E402
 
@@ -167,33 +165,6 @@ def test_report_is_one_self_contained_page(trained: Path) -> None:
     ]
     # Drawing is reproducible.
     assert write_report(trained)[0].read_text() == text
-
-
-def test_metrics_skip_truncated_line(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.jsonl"
-    lines = [{"kind": "round", "round": number, "step": 0} for number in range(3)]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"kind": "rou')
-    assert read_metrics(path) == lines
-
-
-@pytest.mark.parametrize(
-    "damaged",
-    [
-        '{"kind":"round","round":"x","step":null}',
-        '{"kind":"round","round":1,"step":null}',
-        '{"kind":"round","round":true,"step":0}',
-        '{"kind":3,"round":1,"step":0}',
-        '{"kind":"round","round":1}',
-        "[1]",
-    ],
-)
-def test_metrics_skip_damaged_line(tmp_path: Path, damaged: str) -> None:
-    path = tmp_path / "metrics.jsonl"
-    line = {"kind": "round", "round": 1, "step": 2}
-    path.write_text(f"{damaged}\n{json.dumps(line)}\n")
-    metrics = Metrics(path, 1)
-    metrics.close()
-    assert metrics.lines == read_metrics(path) == [line]
 
 
 def test_train_command_writes_and_resumes_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

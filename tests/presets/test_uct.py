@@ -1,4 +1,4 @@
-"""UCT as a player: wins and blocks found, small games played perfectly, values that converge; and its options."""
+"""UCT: immediate wins and blocks, small games, convergence of values, and the preset's options."""
 
 from __future__ import annotations
 
@@ -7,51 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.trees import Hashed, PythonGame, after, fingerprint, hashed_value, random_position
+from tests.support.trees import Hashed, PythonGame, after, fingerprint, hashed_value, random_position, with_threats
 
 import pondertree
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.testing.tabular import TabularGame, minimax_value
 
-# --- Immediate wins and must-blocks -----------------------------------------------------------------------------
-
-
-def wins_at_once(state: Any, player: int) -> list[int]:
-    """The actions after which `player`, who is to move, has won."""
-    return [
-        action
-        for action in state.legal_actions()
-        if state.play(action).is_terminal and state.play(action).returns()[player] == 1
-    ]
-
-
-def with_threats(start: Any, kind: str, mover: int, count: int) -> list[tuple[Any, int]]:
-    """Positions of random games with one move that wins at once, or that alone stops the opponent from it."""
-    found: list[tuple[Any, int]] = []
-    for seed in range(4000):
-        state = random_position(start, 6 + seed % 22, seed)
-        if state.to_play != mover:
-            continue
-        wins = wins_at_once(state, mover)
-        if kind == "win" and len(wins) == 1:
-            found.append((state, wins[0]))
-        elif kind == "block" and not wins:
-            safe = [
-                action
-                for action in state.legal_actions()
-                if not state.play(action).is_terminal and not wins_at_once(state.play(action), 1 - mover)
-            ]
-            if len(safe) == 1 and len(state.legal_actions()) > 2:
-                found.append((state, safe[0]))
-        if len(found) == count:
-            return found
-    raise AssertionError("not enough positions")
+# --- Immediate wins and blocks ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["win", "block"])
 @pytest.mark.parametrize("mover", [0, 1])
-def test_connect_four_wins_and_blocks(kind: str, mover: int) -> None:
+def test_uct_wins_and_blocks_in_connect_four(kind: str, mover: int) -> None:
     positions = with_threats(ConnectFour, kind, mover, 12)
     states = [state for state, _ in positions]
     plain = pondertree.UCT(10_000, seed=1, solve=False).run(states)
@@ -65,7 +33,7 @@ def test_connect_four_wins_and_blocks(kind: str, mover: int) -> None:
 
 
 @pytest.mark.parametrize("solve", [True, False])
-def test_othello_around_a_pass(solve: bool) -> None:
+def test_othello_passes_are_searched(solve: bool) -> None:
     """Near the end, where passes are common, the search agrees with exhaustive play."""
     passing = 64
     passes = 0
@@ -102,11 +70,11 @@ def alpha_beta(state: Any, low: int, high: int) -> int:
     return best
 
 
-# --- Perfect play -----------------------------------------------------------------------------------------------
+# --- Optimal play -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("us", [0, 1])
-def test_tic_tac_toe_is_never_lost(us: int) -> None:
+def test_uct_never_loses_tic_tac_toe(us: int) -> None:
     """Every line of the opponent, with an answer searched once per position."""
     answers: dict[Any, int] = {}
     stack = [TicTacToe()]
@@ -172,7 +140,7 @@ def solve_connect_four(mine: int, other: int, heights: list[int], low: int, high
     return best
 
 
-def test_late_connect_four_is_played_perfectly() -> None:
+def test_uct_plays_late_connect_four_perfectly() -> None:
     import random
 
     numbers = random.Random(4)
@@ -233,12 +201,12 @@ def assert_converges(rows: list[tuple[float, float]], error: float, share: float
     assert shares[-1] > share, rows
 
 
-def test_values_converge_on_tic_tac_toe() -> None:
+def test_uct_values_converge_on_tic_tac_toe() -> None:
     assert_converges(convergence([random_position(TicTacToe, 3 + seed % 2, seed) for seed in range(10)]), 0.05, 0.95)
 
 
 @pytest.mark.parametrize("order", ["alternate", "double"])
-def test_values_converge_on_random_games(order: Any) -> None:
+def test_uct_values_converge_on_random_games(order: Any) -> None:
     games = [TabularGame(seed, branching=(2, 4), depth=(3, 5), turn_order=order).start() for seed in range(6)]
     assert_converges(convergence(games), 0.05, 0.95)
 
@@ -246,7 +214,7 @@ def test_values_converge_on_random_games(order: Any) -> None:
 # --- Options ----------------------------------------------------------------------------------------------------
 
 
-def test_forced_moves_are_the_only_ones_looked_at() -> None:
+def test_forced_depth_searches_forced_moves_alone() -> None:
     for state, win in with_threats(ConnectFour, "win", 0, 5):
         result = pondertree.UCT(50, seed=1, solve=False, forced_depth=1).run(state)
         assert np.flatnonzero(result.visits).tolist() == [win]
@@ -258,7 +226,7 @@ def test_forced_moves_are_the_only_ones_looked_at() -> None:
         assert result.root.children[block].forced_depth_left == 1
 
 
-def test_the_guard_finds_what_a_small_search_misses() -> None:
+def test_minimax_guard_finds_what_a_small_search_misses() -> None:
     missed = 0
     for mover in (0, 1):
         for state, win in with_threats(ConnectFour, "win", mover, 10):
@@ -270,14 +238,14 @@ def test_the_guard_finds_what_a_small_search_misses() -> None:
     assert missed > 5
 
 
-def test_the_guard_is_silent_without_a_proof() -> None:
+def test_minimax_guard_changes_nothing_without_a_proof() -> None:
     for seed in range(10):
         guarded = pondertree.UCT(200, seed=seed, minimax_depth=3).run(ConnectFour())
         assert fingerprint(guarded) == fingerprint(pondertree.UCT(200, seed=seed).run(ConnectFour()))
 
 
 @pytest.mark.parametrize("wrap", [False, True])
-def test_the_forms_of_an_evaluator_agree(wrap: bool) -> None:
+def test_evaluator_forms_give_the_same_tree(wrap: bool) -> None:
     def function(observations: np.ndarray) -> tuple[None, np.ndarray]:
         assert observations.dtype == np.float32
         return None, np.array([hashed_value(row) for row in observations])
@@ -296,7 +264,7 @@ def test_the_forms_of_an_evaluator_agree(wrap: bool) -> None:
 
 
 @pytest.mark.parametrize("wrap", [False, True])
-def test_uniform_and_rollout(wrap: bool) -> None:
+def test_uniform_and_rollout_are_compiled_leaves(wrap: bool) -> None:
     state = PythonGame(ConnectFour()) if wrap else ConnectFour()
     uniform = pondertree.UCT(60, seed=1, evaluator=Uniform()).run(state)
     assert uniform.value == 0.0
@@ -305,7 +273,7 @@ def test_uniform_and_rollout(wrap: bool) -> None:
     assert fingerprint(rollout) == fingerprint(pondertree.UCT(60, seed=1).run(state)), "a rollout is UCT's own playout"
 
 
-def test_compiled_and_python_do_the_same_work() -> None:
+def test_compiled_and_python_games_make_the_same_simulations() -> None:
     options_tried: list[dict[str, Any]] = [
         {},
         {"max_depth": 5},
@@ -326,7 +294,7 @@ def test_compiled_and_python_do_the_same_work() -> None:
 
 
 @pytest.mark.parametrize("wrap", [False, True])
-def test_max_depth_and_the_evaluator(wrap: bool) -> None:
+def test_max_depth_cuts_playouts_at_the_evaluator(wrap: bool) -> None:
     """None and 0: the leaf itself is valued; a depth: the position where the playout is cut; without one, 0."""
     state = PythonGame(Othello()) if wrap else Othello()
     plies: set[int] = set()
@@ -346,7 +314,7 @@ def test_max_depth_and_the_evaluator(wrap: bool) -> None:
 
 
 @pytest.mark.parametrize("wrap", [False, True])
-def test_playout_policies(wrap: bool) -> None:
+def test_playout_policies_bias_playouts(wrap: bool) -> None:
     state = after(ConnectFour(), "4 4 4 4 4 4")
     state = PythonGame(state) if wrap else state
     plain = pondertree.UCT(60, seed=1).run(state)
@@ -363,7 +331,7 @@ def test_playout_policies(wrap: bool) -> None:
     assert weights.visits.tolist() == again.visits.tolist(), "all weight on one action is that action"
 
 
-def test_a_games_own_playout_is_used() -> None:
+def test_own_playout_of_a_game_is_used() -> None:
     asked: list[int] = []
 
     class Own(PythonGame):
@@ -376,19 +344,19 @@ def test_a_games_own_playout_is_used() -> None:
     assert set(asked) == {0, 1}, "asked for whoever chose the move"
 
 
-def test_more_exploration_spreads_visits() -> None:
+def test_larger_c_param_spreads_visits() -> None:
     spread = [
         pondertree.UCT(500, seed=1, solve=False, c_param=c).run(ConnectFour()).visits.max() for c in (0.0, 0.5, 5.0)
     ]
     assert spread[0] > spread[1] > spread[2]
 
 
-def test_repr() -> None:
+def test_repr_shows_limit_and_constant() -> None:
     assert repr(pondertree.UCT(5, seed=1)) == "UCT(num_simulations=5, c_param=1.0, seed=1)"
     assert "time_limit=0.5" in repr(pondertree.UCT(time_limit=0.5, seed=1))
 
 
-def test_a_mate_in_one_for_both_colours() -> None:
+def test_uct_finds_mate_in_one_for_both_colours() -> None:
     for fen, mate in (
         ("6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1", "a1a8"),
         ("r5k1/5ppp/8/8/8/8/5PPP/6K1 b - - 0 1", "a8a1"),

@@ -1,4 +1,4 @@
-"""`run`, `search` and `get_policy`: batches, seeds, limits, threads, and the same answer twice."""
+"""`run`, `search` and `get_policy`: batches, seeds, limits, threads, reproducibility."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def visits(results: list[pondertree.SearchResult]) -> list[list[int]]:
     return [result.visits.tolist() for result in results]
 
 
-# --- One state and lists ----------------------------------------------------------------------------------------
+# --- Single states and lists ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_one_state_gives_one_result(start: Any) -> None:
+def test_run_of_one_state_returns_one_result(start: Any) -> None:
     state = start()
     result = pondertree.UCT(64, seed=1).run(state)
     assert isinstance(result, pondertree.SearchResult)
@@ -37,7 +37,7 @@ def test_one_state_gives_one_result(start: Any) -> None:
     assert state == start(), "the state passed in is unchanged"
 
 
-def test_lists_give_lists() -> None:
+def test_run_of_a_list_returns_a_list() -> None:
     search = pondertree.UCT(40, seed=1)
     assert search.run([]) == []
     assert search.run(()) == []
@@ -48,13 +48,13 @@ def test_lists_give_lists() -> None:
     assert all(result.visits.sum() == result.simulations for result in many)
 
 
-def test_an_empty_list_is_no_call() -> None:
+def test_empty_list_returns_no_results_and_uses_no_call_number() -> None:
     a, b = pondertree.UCT(40, seed=1), pondertree.UCT(40, seed=1)
     a.run([])
     assert a.run(ConnectFour()).visits.tolist() == b.run(ConnectFour()).visits.tolist()
 
 
-def test_one_number_of_simulations_per_row() -> None:
+def test_num_simulations_may_differ_per_row() -> None:
     results = pondertree.UCT([10, 20, 30], seed=1).run([ConnectFour()] * 3)
     assert [result.simulations for result in results] == [10, 20, 30]
     assert [int(result.visits.sum()) for result in results] == [10, 20, 30]
@@ -62,7 +62,7 @@ def test_one_number_of_simulations_per_row() -> None:
     assert [result.simulations for result in array] == [5, 6]
 
 
-def test_one_temperature_per_row() -> None:
+def test_temperature_may_differ_per_row() -> None:
     """A greedy row takes the most visited move; a hot one takes others too."""
     rows = 200
     search = pondertree.UCT(30, seed=5)
@@ -73,7 +73,7 @@ def test_one_temperature_per_row() -> None:
     assert not all(best[:rows])
 
 
-def test_one_seed_for_all_rows_makes_them_equal() -> None:
+def test_equal_seeds_give_equal_rows() -> None:
     a, b = pondertree.UCT(50).run([ConnectFour()] * 2, seeds=7)
     assert fingerprint(a) == fingerprint(b)
     assert a.seed == b.seed == 7
@@ -84,7 +84,7 @@ def test_one_seed_for_all_rows_makes_them_equal() -> None:
 
 @settings(max_examples=25)
 @given(st.data())
-def test_a_seeded_row_does_not_depend_on_its_place_or_its_neighbours(data: st.DataObject) -> None:
+def test_seeded_row_is_independent_of_the_batch(data: st.DataObject) -> None:
     start = data.draw(st.sampled_from([TicTacToe, ConnectFour, Othello]))
     rows = data.draw(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 2**64 - 1)), min_size=1, max_size=6))
     counts = data.draw(st.lists(st.integers(1, 60), min_size=len(rows), max_size=len(rows)))
@@ -104,7 +104,7 @@ def test_a_seeded_row_does_not_depend_on_its_place_or_its_neighbours(data: st.Da
         assert fingerprint(batched[row]) == fingerprint(shuffled[place]) == fingerprint(alone)
 
 
-def test_a_drawn_seed_is_reported_and_repeats_the_search() -> None:
+def test_drawn_seed_is_reported_and_reproduces_the_search() -> None:
     first = pondertree.UCT(200)
     result = first.run(ConnectFour())
     assert result.seed == first.seed
@@ -113,7 +113,7 @@ def test_a_drawn_seed_is_reported_and_repeats_the_search() -> None:
     assert pondertree.UCT(200).seed != first.seed
 
 
-def test_calls_and_rows_are_numbered() -> None:
+def test_calls_and_rows_draw_different_random_numbers() -> None:
     search = pondertree.UCT(60, seed=9)
     first, second = search.run([ConnectFour()] * 50), search.run([ConnectFour()] * 50)
     seen = {tuple(row) for row in visits(first) + visits(second)}
@@ -123,14 +123,14 @@ def test_calls_and_rows_are_numbered() -> None:
     assert visits(again.run([ConnectFour()] * 50)) == visits(second)
 
 
-def test_different_seeds_differ() -> None:
+def test_different_seeds_give_different_trees() -> None:
     assert len({tuple(pondertree.UCT(60, seed=seed).run(ConnectFour()).visits.tolist()) for seed in range(30)}) > 25
 
 
 # --- Limits -----------------------------------------------------------------------------------------------------
 
 
-def test_a_time_limit_alone_lifts_the_number_of_simulations() -> None:
+def test_time_limit_alone_lifts_default_simulations() -> None:
     result = pondertree.UCT(time_limit=0.25, seed=1).run(TicTacToe(), seeds=3)
     assert result.simulations > 1000 or result.proven is not None
     assert result.visits.sum() == result.simulations
@@ -138,7 +138,7 @@ def test_a_time_limit_alone_lifts_the_number_of_simulations() -> None:
 
 
 @pytest.mark.parametrize("wrap", [False, True])
-def test_a_time_limit_is_kept(wrap: bool) -> None:
+def test_search_ends_at_its_time_limit(wrap: bool) -> None:
     state = PythonGame(Othello()) if wrap else Othello()
     begun = time.perf_counter()
     result = pondertree.UCT(time_limit=0.2).run(state)
@@ -147,14 +147,14 @@ def test_a_time_limit_is_kept(wrap: bool) -> None:
     assert 0.15 < result.elapsed < 5.0
 
 
-def test_of_two_limits_the_first_counts() -> None:
+def test_first_limit_reached_ends_the_search() -> None:
     begun = time.perf_counter()
     assert pondertree.UCT(50, time_limit=60.0).run(Othello()).simulations == 50
     assert time.perf_counter() - begun < 30.0
     assert pondertree.UCT(2**32 - 1, time_limit=0.1).run(Othello()).simulations < 2**32 - 1
 
 
-def test_time_is_shared_among_trees() -> None:
+def test_time_limit_is_shared_among_trees() -> None:
     counts = [result.simulations for result in pondertree.UCT(time_limit=0.4).run([ConnectFour()] * 4)]
     assert min(counts) > 0
     assert max(counts) < 20 * min(counts)
@@ -163,7 +163,9 @@ def test_time_is_shared_among_trees() -> None:
 @pytest.mark.parametrize("in_flight", [1, 8])
 @pytest.mark.parametrize("evaluated", [False, True])
 @pytest.mark.parametrize("wrap", [False, True])
-def test_stopped_by_time_is_the_search_with_that_many_simulations(in_flight: int, evaluated: bool, wrap: bool) -> None:
+def test_time_limited_search_equals_search_with_as_many_simulations(
+    in_flight: int, evaluated: bool, wrap: bool
+) -> None:
     """With leaves in flight a batch may not be cut, so the count is that of the last whole batch."""
     state = PythonGame(ConnectFour()) if wrap else ConnectFour()
     evaluator = Hashed() if evaluated else None
@@ -175,7 +177,7 @@ def test_stopped_by_time_is_the_search_with_that_many_simulations(in_flight: int
 @pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @pytest.mark.parametrize("wrap", [False, True])
 @pytest.mark.parametrize("most", [1, 2, 10, 333])
-def test_max_nodes(most: int, wrap: bool) -> None:
+def test_max_nodes_bounds_each_tree(most: int, wrap: bool) -> None:
     state = PythonGame(ConnectFour()) if wrap else ConnectFour()
     tree = pondertree.UCT(seed=2, max_nodes=most).tree(state)
     tree.simulate(2000)
@@ -197,7 +199,7 @@ def test_max_nodes(most: int, wrap: bool) -> None:
 
 
 @pytest.mark.parametrize("state", [ConnectFour(), Chess(), PythonGame(Othello())], ids=["connect4", "chess", "python"])
-def test_max_memory(state: Any) -> None:
+def test_max_memory_bounds_the_tree(state: Any) -> None:
     limit = 1.0
     most = 3000 if isinstance(state, PythonGame) else 200_000
     tree = pondertree.UCT(seed=2, max_memory=limit, max_depth=4).tree(state)
@@ -217,19 +219,19 @@ def test_max_memory(state: Any) -> None:
         assert tree.result().memory <= limit * 2**20
 
 
-def test_memory_is_that_of_the_whole_forest() -> None:
+def test_max_memory_is_shared_by_all_trees_of_a_call() -> None:
     results = pondertree.UCT(100_000, max_memory=2.0, seed=1).run([ConnectFour()] * 4)
     assert sum(result.memory for result in results) <= 2.0 * 2**20
     assert all(result.simulations > 0 for result in results)
 
 
-def test_hardly_any_memory_still_answers() -> None:
+def test_minimal_max_memory_still_returns_a_move() -> None:
     result = pondertree.UCT(100, max_memory=1e-6, seed=1).run(ConnectFour())
     assert result.action in range(7)
     assert not np.isnan(result.policy).any()
 
 
-def test_every_state_gets_a_simulation_however_short_the_time() -> None:
+def test_shortest_time_limit_gives_each_tree_a_simulation() -> None:
     for search in (pondertree.UCT(time_limit=1e-6, seed=1), pondertree.UCT(time_limit=1e-6, seed=1, evaluator=even)):
         results = search.run([ConnectFour()] * 200)
         assert min(result.simulations for result in results) >= 1
@@ -239,16 +241,16 @@ def even(observations: np.ndarray) -> tuple[None, np.ndarray]:
     return None, np.zeros(len(observations))
 
 
-def test_the_minimax_guard_is_bounded() -> None:
+def test_deep_minimax_guard_is_bounded_in_time() -> None:
     begun = time.perf_counter()
     assert pondertree.UCT(20, seed=1, minimax_depth=40).run(Chess()).simulations == 20
     assert time.perf_counter() - begun < 20
 
 
-# --- Stopping early ---------------------------------------------------------------------------------------------
+# --- Early stop -------------------------------------------------------------------------------------------------
 
 
-def test_an_early_stop_never_changes_the_move() -> None:
+def test_early_stop_keeps_the_move() -> None:
     saved = 0
     for seed in range(60):
         state = random_position(ConnectFour, seed % 20, seed)
@@ -260,7 +262,7 @@ def test_an_early_stop_never_changes_the_move() -> None:
     assert saved > 0, "and it does stop early"
 
 
-def test_an_early_stop_changes_the_move_only_where_more_simulations_prove_something() -> None:
+def test_early_stop_changes_the_move_only_where_a_later_proof_would() -> None:
     """The leader of visits cannot be caught by visits; what an early stop gives up is a proof that would come later."""
     for start, seed, plies, count in (
         (TicTacToe, 1081, 1, 800),
@@ -275,11 +277,11 @@ def test_an_early_stop_changes_the_move_only_where_more_simulations_prove_someth
         assert early.simulations <= full.simulations
 
 
-# --- The same twice ---------------------------------------------------------------------------------------------
+# --- Reproducibility --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("in_flight", [1, 3, 16])
-def test_threads_change_nothing(in_flight: int) -> None:
+def test_number_of_threads_does_not_change_results(in_flight: int) -> None:
     states = [random_position(start, 2 * ply, ply) for ply in range(6) for start in (ConnectFour, Othello)]
     connect, othello = states[::2], states[1::2]
     for group in (connect, othello, connect[:1]):
@@ -303,7 +305,7 @@ print(hashlib.sha256(text.encode()).hexdigest())
 """
 
 
-def test_every_process_finds_the_same() -> None:
+def test_results_are_equal_in_every_process() -> None:
     answers = {
         subprocess.run(
             [sys.executable, "-c", SCRIPT],
@@ -319,10 +321,10 @@ def test_every_process_finds_the_same() -> None:
     assert len(answers.pop().strip()) == 64
 
 
-# --- The doors of seed 0 ----------------------------------------------------------------------------------------
+# --- The entry points of AlphaZero chess ----------------------------------------------------------------------
 
 
-def test_search_and_get_policy() -> None:
+def test_search_and_get_policy_return_action_and_visit_shares() -> None:
     state = ConnectFour()
     result = pondertree.UCT(300, seed=8).run(state)
     action = pondertree.UCT(300, seed=8).search(state)
@@ -350,28 +352,28 @@ FINISHED = after(ConnectFour(), "1 2 1 2 1 2 1")
         lambda search, state: search.forest([state]),
     ],
 )
-def test_a_finished_game_is_refused_everywhere(state: Any, start: Any) -> None:
+def test_finished_game_raises_value_error_in_every_method(state: Any, start: Any) -> None:
     assert state.is_terminal
     with pytest.raises(pondertree.GameOverError, match="the game is over") as caught:
         start(pondertree.UCT(10), state)
     assert isinstance(caught.value, ValueError)
 
 
-def test_the_finished_row_is_named() -> None:
+def test_error_names_the_row_of_a_finished_game() -> None:
     with pytest.raises(pondertree.GameOverError, match=r"states\[1\]"):
         pondertree.UCT(10).run([ConnectFour(), FINISHED])
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 100])
 @pytest.mark.parametrize("wrap", [False, True])
-def test_counts_add_up(count: int, wrap: bool) -> None:
+def test_visits_sum_to_simulations(count: int, wrap: bool) -> None:
     state = PythonGame(ConnectFour()) if wrap else ConnectFour()
     result = pondertree.UCT(count, seed=1).run(state)
     assert result.simulations == result.visits.sum() == result.root.visit_count == count
     assert sum(child.visit_count for child in result.root.children.values()) == count
 
 
-def test_a_single_legal_move_is_answered() -> None:
+def test_single_legal_move_is_returned() -> None:
     state = after(Othello(), [])
     lonely = after(TicTacToe(), [0, 1, 2, 4, 3, 5, 7, 6])
     assert lonely.legal_actions() == [8]
@@ -382,7 +384,7 @@ def test_a_single_legal_move_is_answered() -> None:
     assert pondertree.UCT(1, c_param=0.0).run(state).simulations == 1
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_called_with_done_and_wanted() -> None:
     for state in (Othello(), PythonGame(TicTacToe())):
         told: list[tuple[int, int]] = []
         pondertree.UCT(120).run([state] * 2, progress=lambda done, wanted, told=told: told.append((done, wanted)))

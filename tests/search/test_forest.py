@@ -1,29 +1,18 @@
-"""Trees and forests as handles: growing, moving on, stopping, and what happens when something raises in between."""
+"""`Forest` and `Tree`: simulate, advance, reset."""
 
 from __future__ import annotations
 
-import contextlib
-import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tests.support.trees import Failing, Hashed, PythonGame, after, every_node, fingerprint, random_position
+from tests.support.forests import made
+from tests.support.trees import Hashed, after, fingerprint, random_position
 
 import pondertree
-from pondertree.chess import Pesto
-from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
-from pondertree.testing.tabular import TabularGame
+from pondertree.games import ConnectFour, Othello, TicTacToe
 
 BOTH = pytest.mark.parametrize("wrap", [False, True], ids=["compiled", "python"])
-
-
-def made(state: Any, wrap: bool) -> Any:
-    return PythonGame(state) if wrap else state
 
 
 def statistics(node: pondertree.Node) -> tuple[Any, ...]:
@@ -34,11 +23,11 @@ def statistics(node: pondertree.Node) -> tuple[Any, ...]:
     )
 
 
-# --- Growing ----------------------------------------------------------------------------------------------------
+# --- Simulate -----------------------------------------------------------------------------------------------------
 
 
 @BOTH
-def test_simulate_by_number_and_by_time(wrap: bool) -> None:
+def test_simulate_takes_a_number_or_seconds(wrap: bool) -> None:
     tree = pondertree.UCT(77, seed=1).tree(made(ConnectFour(), wrap))
     assert tree.result().simulations == 0
     assert tree.simulate(10) is tree
@@ -55,7 +44,7 @@ def test_simulate_by_number_and_by_time(wrap: bool) -> None:
 
 
 @BOTH
-def test_a_number_per_tree(wrap: bool) -> None:
+def test_simulate_takes_a_number_per_tree(wrap: bool) -> None:
     forest = pondertree.UCT(seed=1).forest([made(ConnectFour(), wrap)] * 3)
     forest.simulate([5, 0, 20])
     assert [result.simulations for result in forest.results()] == [5, 0, 20]
@@ -67,7 +56,7 @@ def test_a_number_per_tree(wrap: bool) -> None:
 
 @BOTH
 @pytest.mark.parametrize("in_flight", [1, 4])
-def test_rows_are_exactly_as_alone(wrap: bool, in_flight: int) -> None:
+def test_forest_rows_equal_single_trees(wrap: bool, in_flight: int) -> None:
     states = [made(random_position(ConnectFour, ply, ply), wrap) for ply in (0, 9, 20, 30)]
     search = pondertree.UCT(in_flight=in_flight, evaluator=Hashed())
     forest = search.forest(states, seeds=[5, 6, 7, 8])
@@ -77,13 +66,13 @@ def test_rows_are_exactly_as_alone(wrap: bool, in_flight: int) -> None:
         assert fingerprint(forest.result(row)) == fingerprint(alone.result())
 
 
-def test_one_temperature_per_tree() -> None:
+def test_results_take_a_temperature_per_tree() -> None:
     forest = pondertree.UCT(seed=1).forest([ConnectFour()] * 2).simulate(50)
     cold = forest.results(temperature=[0.0, 0.0])
     assert [result.action for result in cold] == [result.action for result in forest.results()]
 
 
-# --- Moving on --------------------------------------------------------------------------------------------------
+# --- Advance and reset --------------------------------------------------------------------------------------------
 
 
 @BOTH
@@ -106,7 +95,7 @@ def test_advance_keeps_the_subtree(start: Any, wrap: bool) -> None:
 
 
 @BOTH
-def test_the_value_after_advance_is_the_mean_of_what_was_kept(wrap: bool) -> None:
+def test_value_after_advance_is_the_mean_of_the_kept_subtree(wrap: bool) -> None:
     """UCT's root is not evaluated, also where it was a leaf once: its value is that of its edges."""
     state = made(random_position(ConnectFour, 8, 3), wrap)
     for seed in range(5):
@@ -119,7 +108,7 @@ def test_the_value_after_advance_is_the_mean_of_what_was_kept(wrap: bool) -> Non
 
 
 @BOTH
-def test_advance_into_a_move_never_tried(wrap: bool) -> None:
+def test_advance_by_an_unvisited_move_starts_a_new_tree(wrap: bool) -> None:
     tree = pondertree.UCT(seed=3).tree(made(ConnectFour(), wrap)).simulate(2)
     untried = next(a for a in tree.state.legal_actions() if a not in tree.result().root.children)
     tree.advance(untried)
@@ -131,7 +120,7 @@ def test_advance_into_a_move_never_tried(wrap: bool) -> None:
 
 @BOTH
 @pytest.mark.parametrize("action", [0, 6, 7, 65535, 10**9])
-def test_an_illegal_move_is_refused(action: int, wrap: bool) -> None:
+def test_advance_refuses_illegal_moves(action: int, wrap: bool) -> None:
     state = after(ConnectFour(), "1 1 1 1 1 1")
     tree = pondertree.UCT(seed=3).tree(made(state, wrap)).simulate(50)
     before = fingerprint(tree.result())
@@ -146,7 +135,7 @@ def test_an_illegal_move_is_refused(action: int, wrap: bool) -> None:
 
 @BOTH
 @pytest.mark.parametrize("count", [0, 3, 300])
-def test_a_move_that_ends_the_game_is_refused(wrap: bool, count: int) -> None:
+def test_advance_refuses_moves_that_end_the_game(wrap: bool, count: int) -> None:
     tree = pondertree.UCT(seed=3, solve=False).tree(made(after(ConnectFour(), "1 2 1 2 1 2"), wrap)).simulate(count)
     before = fingerprint(tree.result())
     with pytest.raises(pondertree.GameOverError):
@@ -157,7 +146,7 @@ def test_a_move_that_ends_the_game_is_refused(wrap: bool, count: int) -> None:
 
 
 @BOTH
-def test_advance_with_forced_moves(wrap: bool) -> None:
+def test_advance_accepts_moves_that_were_not_forced(wrap: bool) -> None:
     """A move that the search did not look at, because another was forced, can still be played."""
     state = made(after(ConnectFour(), "1 2 1 2 1 2"), wrap)
     tree = pondertree.UCT(seed=3, forced_depth=2, solve=False).tree(state).simulate(20)
@@ -167,7 +156,7 @@ def test_advance_with_forced_moves(wrap: bool) -> None:
 
 
 @BOTH
-def test_reset(wrap: bool) -> None:
+def test_reset_starts_a_new_search(wrap: bool) -> None:
     search = pondertree.UCT(seed=3)
     forest = search.forest([made(ConnectFour(), wrap)] * 2).simulate(40)
     other = fingerprint(forest.result(1))
@@ -185,355 +174,10 @@ def test_reset(wrap: bool) -> None:
     assert tree.state == made(ConnectFour(), wrap)
 
 
-def test_a_reset_tree_draws_new_numbers() -> None:
+def test_reset_tree_draws_new_random_numbers() -> None:
     tree = pondertree.UCT(seed=3).tree(ConnectFour())
     seen = set()
     for _ in range(10):
         tree.reset(ConnectFour())
         seen.add(tuple(tree.simulate(50).result().visits.tolist()))
     assert len(seen) > 7
-
-
-# --- Stopping and threads ---------------------------------------------------------------------------------------
-
-
-@BOTH
-def test_stop_from_another_thread(wrap: bool) -> None:
-    tree = pondertree.UCT(seed=3).tree(made(Othello(), wrap))
-    timer = threading.Timer(0.1, tree.stop)
-    timer.start()
-    begun = time.perf_counter()
-    tree.simulate(seconds=60.0)
-    assert time.perf_counter() - begun < 10.0
-    timer.join()
-    result = tree.result()
-    assert result.simulations == result.visits.sum() > 0
-    alone = pondertree.UCT(seed=3).tree(made(Othello(), wrap)).simulate(result.simulations)
-    assert fingerprint(alone.result()) == fingerprint(result)
-    tree.simulate(10)
-    assert tree.result().simulations == result.simulations + 10
-
-
-@BOTH
-def test_a_running_tree_refuses_a_second_user(wrap: bool) -> None:
-    tree = pondertree.UCT(seed=3).tree(made(Othello(), wrap))
-    runner = threading.Thread(target=lambda: tree.simulate(seconds=0.5))
-    runner.start()
-    time.sleep(0.1)
-    for use in (lambda: tree.simulate(1), lambda: tree.advance(19), lambda: tree.reset(tree.state)):
-        with pytest.raises(pondertree.UsageError, match="running"):
-            use()
-    try:
-        seen = tree.result()
-        assert seen.simulations >= 0
-    except pondertree.UsageError:
-        pass
-    runner.join()
-    result = tree.result()
-    assert result.simulations == result.visits.sum() > 0
-    alone = pondertree.UCT(seed=3).tree(made(Othello(), wrap)).simulate(result.simulations)
-    assert fingerprint(alone.result()) == fingerprint(result)
-
-
-@BOTH
-def test_an_evaluator_may_not_enter_the_search_that_asks_it(wrap: bool) -> None:
-    trees: list[pondertree.Tree] = []
-
-    class Entering(Hashed):
-        def evaluate(self, observations: np.ndarray) -> tuple[None, np.ndarray]:
-            if self.calls == 5:
-                trees[0].simulate(1)
-            return super().evaluate(observations)
-
-    tree = pondertree.UCT(seed=3, evaluator=Entering()).tree(made(ConnectFour(), wrap))
-    trees.append(tree)
-    with pytest.raises(pondertree.PondertreeError, match="already running") as caught:
-        tree.simulate(20)
-    assert isinstance(caught.value.__cause__, pondertree.UsageError) or isinstance(caught.value, pondertree.UsageError)
-    assert tree.result().simulations == 5
-    tree._forest._config.evaluator.calls = 6
-    assert tree.simulate(20).result().simulations == 25
-
-
-def test_another_search_inside_an_evaluator_is_fine() -> None:
-    class Nested:
-        def evaluate_states(self, states: Any) -> tuple[None, np.ndarray]:
-            inner = pondertree.UCT(8, seed=1).run(list(states))
-            return None, np.array([result.value for result in inner])
-
-    assert pondertree.UCT(20, seed=3, evaluator=Nested()).run(ConnectFour()).simulations == 20
-
-
-# --- Snapshots --------------------------------------------------------------------------------------------------
-
-
-@BOTH
-def test_a_held_result_does_not_change(wrap: bool) -> None:
-    tree = pondertree.UCT(seed=3).tree(made(ConnectFour(), wrap)).simulate(60)
-    held = tree.result()
-    before, text = fingerprint(held), held.root.to_json()
-    untouched = tree.result().root
-    tree.simulate(200)
-    tree.advance(held.action)
-    tree.simulate(50)
-    tree.reset(made(random_position(ConnectFour, 5, 1), wrap))
-    tree.simulate(50)
-    assert fingerprint(held) == before
-    assert held.root.to_json() == text == untouched.to_json()
-    assert held.simulations == 60
-
-
-# --- Slots of Python games --------------------------------------------------------------------------------------
-
-
-def slots_of(forest: pondertree.Forest) -> int:
-    """Nodes that have a state, counted in the trees themselves."""
-    return sum(forest.result(row)._view.num_nodes for row in range(len(forest)))
-
-
-@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
-@settings(max_examples=30)
-@given(
-    seed=st.integers(0, 10**6),
-    steps=st.lists(
-        st.tuples(st.sampled_from(["simulate", "advance", "reset", "fail"]), st.integers(0, 3)), max_size=15
-    ),
-    in_flight=st.sampled_from([1, 3]),
-)
-def test_the_table_of_states_holds_what_the_trees_hold(seed: int, steps: list[tuple[str, int]], in_flight: int) -> None:
-    evaluator = Failing(0, RuntimeError("on purpose"))
-    start = TabularGame(seed, depth=(6, 9)).start()
-    forest = pondertree.UCT(seed=1, in_flight=in_flight, evaluator=evaluator).forest([start] * 3)
-    for what, number in steps:
-        row = number % 3
-        if what == "simulate":
-            forest.simulate(15 + number)
-        elif what == "reset":
-            forest.reset(row, start)
-        elif what == "fail":
-            evaluator.left = number + 1
-            with contextlib.suppress(pondertree.EvaluationError):
-                forest.simulate(15)
-            evaluator.left = 0
-        else:
-            action = forest.result(row).action
-            if not forest.state(row).play(action).is_terminal:
-                forest.advance(row, action)
-        assert forest._world is not None
-        assert len(forest._world) == slots_of(forest)
-        assert not forest._world._forced_left, "kept only where forced moves are looked for"
-
-
-def raised_by(call: Callable[[], object]) -> BaseException | None:
-    """What `call` raises, also if that is no Exception."""
-    try:
-        call()
-    except BaseException as error:
-        return error
-    return None
-
-
-# --- When something raises --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("wrap", [False, True])
-@settings(max_examples=60)
-@given(
-    at=st.integers(1, 25),
-    in_flight=st.sampled_from([1, 2, 4]),
-    trees=st.integers(1, 3),
-    plies=st.integers(0, 34),
-    solve=st.booleans(),
-    interrupt=st.booleans(),
-    count=st.integers(10, 80),
-)
-def test_a_batch_that_fails_is_taken_back_whole(
-    at: int, in_flight: int, trees: int, plies: int, wrap: bool, solve: bool, interrupt: bool, count: int
-) -> None:
-    """After the exception the trees are those of a search stopped at the last whole batch, and going on heals all."""
-    states = [made(random_position(ConnectFour, plies + row, row), wrap) for row in range(trees)]
-    error: BaseException = KeyboardInterrupt() if interrupt else RuntimeError("on purpose")
-    evaluator = Failing(at, error)
-    options: dict[str, Any] = {"in_flight": in_flight, "solve": solve}
-    disturbed = pondertree.UCT(evaluator=evaluator, **options).forest(states, seeds=list(range(trees)))
-    before: list[Any] = [fingerprint(result) for result in disturbed.results()]
-
-    def note(done: int, wanted: int) -> None:
-        before[:] = [fingerprint(result) for result in disturbed.results()]
-
-    caught = raised_by(lambda: disturbed.simulate(count, progress=note))
-    if evaluator.left > 0:
-        assert caught is None, "the evaluator was not asked that often"
-        return
-    assert isinstance(caught, KeyboardInterrupt if interrupt else pondertree.EvaluationError)
-    assert [fingerprint(result) for result in disturbed.results()] == before
-    done = [result.simulations for result in disturbed.results()]
-    disturbed.simulate([count - n for n in done])
-    whole = pondertree.UCT(evaluator=Hashed(), **options).forest(states, seeds=list(range(trees))).simulate(count)
-    assert [fingerprint(a) for a in disturbed.results()] == [fingerprint(b) for b in whole.results()]
-    assert all(node.in_flight == 0 for result in disturbed.results() for node in every_node(result.root))
-
-
-@pytest.mark.parametrize("wrap", [False, True])
-def test_a_failure_after_a_move_does_not_reach_back_before_it(wrap: bool) -> None:
-    for seed in range(6):
-        for count in range(1, 20):
-            evaluator = Failing(0, RuntimeError("on purpose"))
-            state = made(random_position(ConnectFour, 26, seed), wrap)
-            tree = pondertree.UCT(seed=seed, evaluator=evaluator, solve=False).tree(state).simulate(count)
-            if tree.state.play(tree.result().action).is_terminal:
-                continue
-            tree.advance(tree.result().action)
-            before = fingerprint(tree.result())
-            evaluator.left = 1
-            caught = raised_by(lambda tree=tree: tree.simulate(1))
-            if caught is None:
-                continue
-            assert isinstance(caught, pondertree.EvaluationError)
-            assert fingerprint(tree.result()) == before
-            assert tree.simulate(5).result().simulations == 5, "counted from the new root"
-
-
-class Fragile(PythonGame):
-    """A game one of whose methods raises at a certain call."""
-
-    left = 0
-    method = ""
-    error: BaseException = RuntimeError("on purpose")
-
-    def _strike(self, method: str) -> None:
-        if method == Fragile.method:
-            Fragile.left -= 1
-            if Fragile.left == 0:
-                raise Fragile.error
-
-    def play(self, action: int) -> PythonGame:
-        self._strike("play")
-        return super().play(action)
-
-    def legal_actions(self) -> list[int]:
-        self._strike("legal_actions")
-        return super().legal_actions()
-
-    def returns(self) -> list[float]:
-        self._strike("returns")
-        return super().returns()
-
-
-@settings(max_examples=60)
-@given(
-    at=st.integers(1, 300),
-    method=st.sampled_from(["play", "legal_actions", "returns"]),
-    in_flight=st.sampled_from([1, 4]),
-    plies=st.integers(0, 30),
-    interrupt=st.booleans(),
-    forced_depth=st.sampled_from([0, 2]),
-)
-def test_a_game_that_fails_leaves_the_trees_whole(
-    at: int, method: str, in_flight: int, plies: int, interrupt: bool, forced_depth: int
-) -> None:
-    states = [Fragile(random_position(ConnectFour, plies + row, row)) for row in range(2)]
-    options: dict[str, Any] = {"in_flight": in_flight, "forced_depth": forced_depth}
-    Fragile.method = ""
-    forest = pondertree.UCT(**options).forest(states, seeds=[1, 2])
-    Fragile.method, Fragile.left = method, at
-    Fragile.error = KeyboardInterrupt() if interrupt else ZeroDivisionError("on purpose")
-    caught = raised_by(lambda: forest.simulate(25))
-    Fragile.method = ""
-    if Fragile.left > 0:
-        assert caught is None, "it was not asked that often"
-    elif interrupt:
-        assert isinstance(caught, KeyboardInterrupt)
-    else:
-        assert isinstance(caught, pondertree.GameContractError)
-        assert "ZeroDivisionError" in str(caught)
-        assert "Fragile" in str(caught)
-    assert forest._world is not None
-    assert len(forest._world) == slots_of(forest)
-    done = [result.simulations for result in forest.results()]
-    forest.simulate([25 - n for n in done])
-    whole = pondertree.UCT(**options).forest(states, seeds=[1, 2]).simulate(25)
-    assert [fingerprint(a) for a in forest.results()] == [fingerprint(b) for b in whole.results()]
-
-
-@BOTH
-def test_an_exception_in_progress_leaves_the_tree_usable(wrap: bool) -> None:
-    def refuse(done: int, wanted: int) -> None:
-        raise LookupError("enough")
-
-    tree = pondertree.UCT(seed=3).tree(made(Othello(), wrap))
-    with pytest.raises(LookupError, match="enough"):
-        tree.simulate(20_000 if not wrap else 30, progress=refuse)
-    count = tree.result().simulations
-    assert count > 0
-    told: list[int] = []
-    tree.simulate(50, progress=lambda done, wanted: told.append(done))
-    assert tree.result().simulations == count + 50
-    assert told[-1] == count + 50
-    alone = pondertree.UCT(seed=3).tree(made(Othello(), wrap)).simulate(count + 50)
-    assert fingerprint(alone.result()) == fingerprint(tree.result())
-
-
-def test_trace_needs_to_be_asked_for() -> None:
-    with pytest.raises(pondertree.UsageError, match="trace=True"):
-        pondertree.UCT().tree(ConnectFour()).trace()
-    tree = pondertree.UCT(trace=True, seed=1).tree(ConnectFour()).simulate(5)
-    assert [row["simulation"] for row in tree.trace()] == list(range(5))
-    assert "Tree: 5 simulations" in repr(tree)
-
-
-def test_chess_keeps_its_history_through_advance() -> None:
-    tree = pondertree.UCT(seed=1, max_depth=2).tree(Chess())
-    for move in ["g1f3", "g8f6", "f3g1", "f6g8", "g1f3", "g8f6", "f3g1"]:
-        tree.simulate(20)
-        tree.advance(tree.state.parse_action(move))
-    assert tree.state.repetitions == after(Chess(), "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1").repetitions
-    assert tree.simulate(30).result().visits.sum() >= 30
-
-
-def test_the_record_forgets_what_was_taken_back() -> None:
-    """Ends of the game in a batch that fails are taken back with it, from the trace too."""
-    for at in range(1, 12):
-        evaluator = Failing(at, RuntimeError("on purpose"))
-        search = pondertree.UCT(60, seed=1, evaluator=evaluator, in_flight=4, solve=False, trace=True)
-        tree = search.tree(random_position(TicTacToe, 4, 1))
-        with contextlib.suppress(pondertree.EvaluationError):
-            tree.simulate()
-        assert [row["simulation"] for row in tree.trace()] == list(range(tree.result().simulations))
-
-
-def test_other_threads_run_while_a_large_tree_is_advanced() -> None:
-    """The UCI engine keeps its clock by another thread: copying the tree must not hold the interpreter lock."""
-    ticks: list[float] = []
-    over = threading.Event()
-
-    def tick() -> None:
-        while not over.wait(0.001):
-            ticks.append(time.perf_counter())
-
-    tree = pondertree.AlphaZero(Pesto(), seed=1).tree(Chess()).simulate(100_000)
-    clock = threading.Thread(target=tick)
-    clock.start()
-    try:
-        action = tree.result().action
-        begun = time.perf_counter()
-        tree.advance(action)
-        ended = time.perf_counter()
-    finally:
-        over.set()
-        clock.join()
-    assert sum(begun < moment < ended for moment in ticks) >= (ended - begun) / 0.1
-
-
-@pytest.mark.parametrize("simulations", [0, 200])
-@pytest.mark.parametrize("wrap", [False, True])
-def test_advance_by_a_move_that_ends_the_game_says_so_and_changes_nothing(simulations: int, wrap: bool) -> None:
-    state = Chess("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1")
-    tree = pondertree.UCT(seed=1, solve=False).tree(PythonGame(state) if wrap else state)
-    tree.simulate(simulations)
-    before = tree.result().visits if simulations else None
-    with pytest.raises(pondertree.GameOverError, match="ends the game"):
-        tree.advance(state.parse_action("Ra8#"))
-    if simulations:
-        assert (tree.result().visits == before).all()
-    tree.advance(state.parse_action("Ra7"))

@@ -1,4 +1,4 @@
-"""Hidden states in memory: they count in limits, and room for them is not taken before it is needed."""
+"""Hidden states in memory limits, and reservation of their pool."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Heavy:
         return hidden_states + 1, np.zeros(rows), np.zeros((rows, 4)), np.zeros(rows)
 
 
-def test_a_number_that_time_will_cut_takes_no_room() -> None:
+def test_time_limited_run_reserves_no_slots() -> None:
     result = pondertree.MuZero(Heavy(), num_simulations=10_000_000, time_limit=0.1).run(observation=np.zeros(3))
     assert 0 < result.simulations < 10_000_000
 
 
 @pytest.mark.parametrize("trees", [1, 3])
-def test_a_limit_of_memory_counts_hidden_states(trees: int) -> None:
+def test_max_memory_counts_hidden_states(trees: int) -> None:
     forest = pondertree.MuZero(Heavy(), max_memory=5, seed=1).forest(observation=[np.zeros(3)] * trees)
     for _ in range(3):
         forest.simulate(500)
@@ -46,12 +46,12 @@ def test_a_limit_of_memory_counts_hidden_states(trees: int) -> None:
             forest.advance(index, result.action)
 
 
-def test_nothing_to_plan_in_is_refused() -> None:
+def test_search_without_model_or_evaluator_is_refused() -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match="model is None"):
         pondertree.MuZero(None)
 
 
-def test_roots_of_several_kinds() -> None:
+def test_legal_actions_of_several_observations_are_one_list_each() -> None:
     search = pondertree.MuZero(Heavy(), 3, seed=1)
     several = search.run(observation=np.zeros((2, 3)), legal_actions=[None, [1]])
     assert [np.flatnonzero(result.visits).tolist() for result in several][1] == [1]

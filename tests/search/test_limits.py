@@ -12,21 +12,21 @@ from pondertree import Temperature
 from pondertree.errors import InvalidArgumentError
 
 
-def test_seed_0_and_seed_2() -> None:
+def test_temperature_schedules_of_alphazero_chess_and_puct() -> None:
     for until in (30, 10):
         schedule = Temperature(1.0, until=until)
         for move_number in range(100):
             assert schedule(move_number) == (1.0 if move_number < until else 0.0)
 
 
-def test_another_end_and_no_end() -> None:
+def test_temperature_schedule_with_then_and_without_until() -> None:
     assert [Temperature(1.5, until=2, then=0.25)(n) for n in range(4)] == [1.5, 1.5, 0.25, 0.25]
     assert Temperature(0.5)(10_000) == 0.5
     assert Temperature(1.0, until=0)(0) == 0.0
     assert Temperature()(0) == 1.0
 
 
-def test_it_is_a_value() -> None:
+def test_temperature_schedule_is_a_frozen_value() -> None:
     schedule = Temperature(1, until=np.int64(30))  # type: ignore[arg-type]
     assert schedule == Temperature(1.0, until=30, then=0.0)
     assert hash(schedule) == hash(Temperature(1.0, until=30))
@@ -46,12 +46,12 @@ def test_it_is_a_value() -> None:
         ({"value": 1.0, "then": float("inf")}, "then"),
     ],
 )
-def test_nonsense_is_refused(arguments: dict[str, Any], names: str) -> None:
+def test_temperature_schedule_refuses_invalid_arguments(arguments: dict[str, Any], names: str) -> None:
     with pytest.raises(InvalidArgumentError, match=names):
         Temperature(**arguments)
 
 
 @pytest.mark.parametrize("move_number", [-1, 1.5, None])
-def test_a_move_number_is_a_whole_number(move_number: Any) -> None:
+def test_temperature_schedule_refuses_invalid_move_numbers(move_number: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="move_number"):
         Temperature()(move_number)

@@ -1,4 +1,4 @@
-"""An array of observations handed to `run`: one observation, a batch, or refused; never a batch taken for one."""
+"""Arrays of observations in `run`: one observation, a batch, or refused as ambiguous."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_array_that_could_be_either_is_refused(preset: Any) -> None:
 
 
 @each_preset
-def test_callers_who_say_what_they_mean_are_not_refused(preset: Any) -> None:
+def test_array_with_disambiguating_arguments_is_accepted(preset: Any) -> None:
     one = preset(Anything(), num_simulations=8, seed=1).run(observation=BATCH[0], legal_actions=[0, 2])
     assert one.simulations == 8
     many = preset(Anything(), num_simulations=8, seed=1).run(observation=BATCH, to_play=[0] * 6)
@@ -107,7 +107,7 @@ def test_legal_actions_of_one_with_a_known_batch_are_refused() -> None:
             call(observation=BATCH)
 
 
-def test_shape_that_was_given_before_counts() -> None:
+def test_shape_of_an_earlier_observation_decides() -> None:
     search = pondertree.MuZero(Anything(), num_simulations=8, seed=1)
     search.run(observation=[BATCH[0], BATCH[1]])
     assert len(search.run(observation=BATCH)) == 6
@@ -127,7 +127,7 @@ def test_declared_shape_refuses_others() -> None:
         pondertree.MuZero(Wrong())
 
 
-def test_single_numbers_in_a_batch_are_declared() -> None:
+def test_batch_of_scalars_needs_a_declared_shape() -> None:
     class Number(Anything):
         observation_shape = ()
 
@@ -135,7 +135,7 @@ def test_single_numbers_in_a_batch_are_declared() -> None:
     assert [result.simulations for result in results] == [8, 8, 8]
 
 
-def test_model_is_asked_for_its_shape_once() -> None:
+def test_accepted_shape_is_probed_once() -> None:
     model = Linear()
     search = pondertree.MuZero(model, num_simulations=3, seed=1)
     search.run(observation=BATCH)
@@ -146,7 +146,7 @@ def test_model_is_asked_for_its_shape_once() -> None:
     assert model.shapes == [(4, 3, 4), (1, 3, 4)]
 
 
-def test_observation_of_a_game_is_one_for_a_model_that_sees_boards() -> None:
+def test_observation_of_a_game_is_single_for_a_board_model() -> None:
     class Boards:
         num_players = 2
 
@@ -164,7 +164,7 @@ def test_observation_of_a_game_is_one_for_a_model_that_sees_boards() -> None:
 
 
 @pytest.mark.parametrize("batch_first", [True, False])
-def test_tensors_of_torch_are_told_apart_too(batch_first: bool) -> None:
+def test_torch_tensors_are_distinguished_by_shape(batch_first: bool) -> None:
     torch = pytest.importorskip("torch")
 
     class Network(torch.nn.Module):  # type: ignore[misc, name-defined]
@@ -198,21 +198,21 @@ class OutOfMemoryOnce(Linear):
         return super().initial_inference(observations)
 
 
-def test_error_that_says_nothing_about_the_shape_is_not_taken_for_one() -> None:
+def test_unrelated_error_does_not_decide_the_shape() -> None:
     search = pondertree.MuZero(OutOfMemoryOnce(), 4, num_players=1, seed=1)
     with pytest.raises(MemoryError):
         search.run(observation=np.zeros((6, 3, 4)))
     assert len(search.run(observation=np.zeros((6, 3, 4)))) == 6
 
 
-def test_shape_that_the_model_does_not_take_at_all_is_not_remembered() -> None:
+def test_refused_shape_is_not_remembered() -> None:
     search = pondertree.MuZero(Linear(), 4, num_players=1, seed=1)
     with pytest.raises(pondertree.EvaluationError):
         search.run(observation=np.zeros((3, 5)))
     assert len(search.run(observation=np.zeros((3, 3, 4)))) == 3
 
 
-def test_legal_actions_of_one_with_a_batch_that_the_model_takes_as_such_are_refused() -> None:
+def test_single_legal_actions_with_an_accepted_batch_are_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="legal_actions has 2 entries for 6 observations"):
         pondertree.MuZero(Linear(), 4, seed=1).run(observation=BATCH, legal_actions=[0, 1])
     assert pondertree.MuZero(Linear(), 4, seed=1).run(observation=BATCH[0], legal_actions=[0, 1]).simulations == 4

@@ -1,4 +1,4 @@
-"""Options of presets: declared once, visible in signatures, and named where an unknown keyword is given."""
+"""Options of presets: declared once, visible in signatures, suggested for unknown keywords."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`root_actions`: every search looks at these moves alone at its root, and equals the reference implementation."""
+"""`root_actions` in every search, compared with the reference implementation."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_num_simulations_counts_as_without_root_actions(name: str) -> None:
     assert set(np.flatnonzero(result.visits).tolist()) <= set(actions)
 
 
-def test_a_win_outside_of_root_actions_is_not_claimed() -> None:
+def test_win_outside_root_actions_is_not_proven() -> None:
     mate = MATE_IN_ONE.parse_action("Ra8#")
     others = [action for action in MATE_IN_ONE.legal_actions() if action != mate]
     for search in (pondertree.Hybrid(num_simulations=300, seed=1), pondertree.UCT(300, seed=1)):
@@ -238,7 +238,7 @@ def test_a_win_outside_of_root_actions_is_not_claimed() -> None:
         assert search.run(MATE_IN_ONE, root_actions=[mate]).proven == 1
 
 
-def test_a_root_restricted_to_a_losing_move_is_lost_by_that_move_alone() -> None:
+def test_root_restricted_to_a_losing_move_is_lost() -> None:
     state = after(ConnectFour(), "4 1 4 1 4")
     block, other = 3, 0
     search = pondertree.UCT(4000, seed=1)
@@ -248,7 +248,7 @@ def test_a_root_restricted_to_a_losing_move_is_lost_by_that_move_alone() -> None
     assert result.q[other] == -1.0
 
 
-def test_rows_have_root_actions_of_their_own_or_share_them() -> None:
+def test_root_actions_may_differ_per_row() -> None:
     search = pondertree.UCT(60, seed=5)
     states = [ConnectFour(), ConnectFour().play(3), ConnectFour()]
     first, second, third = search.run(states, root_actions=[[0, 1], None, (6,)])
@@ -261,7 +261,7 @@ def test_rows_have_root_actions_of_their_own_or_share_them() -> None:
         assert set(np.flatnonzero(result.visits).tolist()) == {2, 4}
 
 
-def test_actions_are_numbers_text_or_moves() -> None:
+def test_root_actions_are_numbers_text_or_chess_moves() -> None:
     board = chess.Board()
     moves = ["e2e4", "Nf3", chess.Move.from_uci("d2d4"), ChessGame(board).get_move_index("c2c4")]
     result = pondertree.Hybrid(num_simulations=60, seed=1).run(board, root_actions=moves)
@@ -271,7 +271,7 @@ def test_actions_are_numbers_text_or_moves() -> None:
 
 
 @pytest.mark.parametrize("wrap", [lambda state: state, PythonGame], ids=["compiled", "python"])
-def test_a_restricted_tree_advances_by_any_legal_move(wrap: Any) -> None:
+def test_restricted_tree_advances_by_any_legal_move(wrap: Any) -> None:
     for forced in (0, 2):
         for action in (0, 3):
             search = pondertree.UCT(seed=1, forced_depth=forced)
@@ -282,7 +282,7 @@ def test_a_restricted_tree_advances_by_any_legal_move(wrap: Any) -> None:
             assert set(np.flatnonzero(result.visits).tolist()) == set(range(7))
 
 
-def test_a_restricted_model_tree_advances_by_any_legal_move_of_a_state() -> None:
+def test_restricted_model_tree_advances_by_any_legal_move_of_a_state() -> None:
     state = TicTacToe()
     for action in (0, 4):
         model = Rules([state, state.play(action)], Guess())

@@ -1,4 +1,4 @@
-"""An answer after no simulation at all warns; an answer that needs none does not."""
+"""`UnsearchedWarning`: issued for answers without simulations, unless no search is needed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def advanced_to_an_untried_move() -> pondertree.SearchResult:
 
 @pytest.mark.parametrize("name", UNSEARCHED)
 @pytest.mark.parametrize("field", ["action", "move", "policy"])
-def test_an_unsearched_answer_warns_once(name: str, field: str) -> None:
+def test_unsearched_answer_warns_once(name: str, field: str) -> None:
     result = UNSEARCHED[name]()
     with pytest.warns(UnsearchedWarning, match="no simulation was done"):
         getattr(result, field)
@@ -57,7 +57,7 @@ def test_an_unsearched_answer_warns_once(name: str, field: str) -> None:
 
 
 @pytest.mark.parametrize("name", UNSEARCHED)
-def test_to_look_at_an_unsearched_result_does_not_warn(name: str) -> None:
+def test_repr_of_an_unsearched_result_does_not_warn(name: str) -> None:
     result = UNSEARCHED[name]()
     assert "SearchResult" in repr(result)
     assert not result.visits.any()
@@ -65,11 +65,11 @@ def test_to_look_at_an_unsearched_result_does_not_warn(name: str) -> None:
     assert result.proven is None
 
 
-def test_the_repr_of_a_new_tree_does_not_warn() -> None:
+def test_repr_of_a_new_tree_does_not_warn() -> None:
     assert "0 simulations" in repr(pondertree.UCT(seed=1).tree(ConnectFour()))
 
 
-def test_the_warning_points_at_the_caller() -> None:
+def test_unsearched_warning_points_at_the_caller() -> None:
     result = UNSEARCHED["a new tree"]()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -77,13 +77,13 @@ def test_the_warning_points_at_the_caller() -> None:
     assert [warning.filename for warning in caught] == [__file__]
 
 
-def test_a_limit_of_time_leaves_one_simulation() -> None:
+def test_time_limit_leaves_one_simulation_and_no_warning() -> None:
     result = pondertree.AlphaZero(Slow(), time_limit=0.001, seed=1).run(ConnectFour())
     assert result.simulations >= 1
     assert result.action in range(7)
 
 
-def test_answers_that_need_no_search_do_not_warn() -> None:
+def test_answers_without_alternatives_do_not_warn() -> None:
     proven = pondertree.Hybrid(num_simulations=10, seed=1).run(MATE_IN_ONE)
     assert (proven.simulations, proven.proven) == (0, 1)
     assert proven.move == "a1a8"

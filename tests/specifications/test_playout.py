@@ -1,4 +1,4 @@
-"""`pondertree.playout`: one random game and what it was worth."""
+"""`pondertree.playout`: the result of one random game."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STARTS = st.sampled_from([TicTacToe, ConnectFour, Othello])
 @given(
     start=STARTS, plies=st.integers(0, 30), seed=st.integers(0, 2**64 - 1), policy=st.sampled_from([None, "decisive"])
 )
-def test_results_are_seen_from_both_sides(start: Any, plies: int, seed: int, policy: str | None) -> None:
+def test_playout_results_have_opposite_signs(start: Any, plies: int, seed: int, policy: str | None) -> None:
     state = random_position(start, plies, plies)
     first = pondertree.playout(state, 0, policy=policy, seed=seed)
     assert first in (-1.0, 0.0, 1.0)
@@ -30,18 +30,18 @@ def test_results_are_seen_from_both_sides(start: Any, plies: int, seed: int, pol
     assert pondertree.playout(PythonGame(state), 0, policy=policy, seed=seed) == first, "the same game in Python"
 
 
-def test_without_a_seed_playouts_differ() -> None:
+def test_playouts_without_a_seed_differ() -> None:
     assert len({pondertree.playout(ConnectFour(), 0) for _ in range(60)}) > 1
 
 
-def test_chess_ends_or_is_cut() -> None:
+def test_chess_playout_ends_or_is_cut() -> None:
     assert -1.0 <= pondertree.playout(Chess(), 0, seed=1) <= 1.0
     assert pondertree.playout(Chess(), 0, max_depth=3, seed=1) == 0.0
 
 
 @cache
 def expectation(state: Any) -> float:
-    """The mean result for player 0 of all random games, each weighted by its chance."""
+    """Returns the mean result for player 0 of all random games, weighted by probability."""
     if state.is_terminal:
         return float(state.returns()[0])
     legal = state.legal_actions()
@@ -49,21 +49,21 @@ def expectation(state: Any) -> float:
 
 
 @pytest.mark.parametrize("moves", [[], [4], [0, 4, 8], [0, 1, 4, 8]])
-def test_the_mean_is_that_of_all_games(moves: list[int]) -> None:
+def test_mean_of_playouts_matches_enumeration(moves: list[int]) -> None:
     state = after(TicTacToe(), moves)
     values = [pondertree.playout(state, 0, seed=seed) for seed in range(4000)]
     assert np.mean(values) == pytest.approx(expectation(state), abs=4 / np.sqrt(4000))
 
 
-def test_a_finished_game_is_its_result() -> None:
+def test_playout_of_a_finished_game_is_its_result() -> None:
     state = after(ConnectFour(), "1 2 1 2 1 2 1")
     assert pondertree.playout(state, 0) == 1.0
     assert pondertree.playout(state, 1) == -1.0
 
 
 @pytest.mark.parametrize("wrap", [False, True])
-def test_the_cut(wrap: bool) -> None:
-    """Depth 0 is the state itself; the evaluator speaks for the player to move where the game was cut."""
+def test_cut_playout_scores_zero(wrap: bool) -> None:
+    """Depth 0 is the state itself; the evaluator's value is for the player to move where the playout is cut."""
     seen: list[Any] = []
 
     class Noting:
@@ -85,7 +85,7 @@ def test_the_cut(wrap: bool) -> None:
     assert len(seen) == count, "the game had ended before"
 
 
-def test_an_evaluator_of_observations() -> None:
+def test_evaluator_values_the_cut_position() -> None:
     def mean(observations: np.ndarray) -> tuple[None, np.ndarray]:
         assert observations.dtype == np.float32
         assert observations.shape[0] == 1
@@ -95,7 +95,7 @@ def test_an_evaluator_of_observations() -> None:
         assert pondertree.playout(state, 0, max_depth=2, evaluator=mean, seed=1) == 0.5
 
 
-def test_a_decisive_policy_takes_the_win() -> None:
+def test_decisive_policy_takes_the_win() -> None:
     state = after(ConnectFour(), "1 2 1 2 1 2")
     for given_state in (state, PythonGame(state)):
         results = [pondertree.playout(given_state, 0, policy="decisive", seed=seed) for seed in range(50)]
@@ -103,7 +103,7 @@ def test_a_decisive_policy_takes_the_win() -> None:
         assert min(pondertree.playout(given_state, 0, seed=seed) for seed in range(50)) < 1.0
 
 
-def test_policies_in_python() -> None:
+def test_python_policy_chooses_the_moves() -> None:
     state = after(ConnectFour(), "1 2 1 2 1 2")
     assert pondertree.playout(state, 0, policy=lambda s: 0, seed=3) == 1.0
     assert pondertree.playout(state, 0, policy=lambda s: [1.0 if a == 0 else 0.0 for a in s.legal_actions()]) == 1.0
@@ -111,7 +111,7 @@ def test_policies_in_python() -> None:
     assert pondertree.playout(state, 0, policy=lambda s: weights) == 1.0
 
 
-def test_rewards_are_collected() -> None:
+def test_playout_sums_rewards() -> None:
     state = TabularGame(3, players=2, rewards=True).start()
     for seed in range(20):
         path: list[int] = []
@@ -124,7 +124,7 @@ def test_rewards_are_collected() -> None:
         assert total == pytest.approx(after(state, path).returns()[1])
 
 
-def test_more_players() -> None:
+def test_playout_of_three_players_has_each_players_result() -> None:
     state = TabularGame(3, players=3).start()
     values = [pondertree.playout(state, player, seed=5) for player in range(3)]
     assert all(-1.0 <= value <= 1.0 for value in values)

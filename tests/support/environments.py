@@ -1,4 +1,4 @@
-"""Small environments of Gymnasium that tests learn, and some that break their word."""
+"""Small Gymnasium environments for training tests, and invalid ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Corridor(gymnasium.Env[Any, int]):
-    """Go right, four times, for a reward at the end; left leads back. Too long after eight steps."""
+    """Going right four times ends the episode with a reward; left leads back. Truncated after eight steps."""
 
     action_space: Any = gymnasium.spaces.Discrete(2)
     observation_space: Any = gymnasium.spaces.Box(-10.0, 10.0, (3,), np.float32)
@@ -86,7 +86,7 @@ class NanMask(Fractions):
 
 
 class Huge(Corridor):
-    """More than float32 holds."""
+    """Gives values beyond float32."""
 
     def observe(self) -> Any:
         return np.full(3, 1e300) if self.steps == self.wrong_step else super().observe()
@@ -98,7 +98,7 @@ class WrongMask(Corridor):
 
 
 class OnlyRight(Corridor):
-    """The mask allows one action alone."""
+    """Its mask allows one action."""
 
     def info(self) -> dict[str, Any]:
         return {"action_mask": np.array([0, 1], np.int8)}
@@ -113,7 +113,7 @@ class Nested(Corridor):
 
 
 class Unrepeatable(Corridor):
-    """What is seen does not follow from the seed."""
+    """Its observations do not follow from the seed."""
 
     made = 0
 

@@ -1,4 +1,4 @@
-"""A learned model that has learned all there is: its hidden states are the positions of a game."""
+"""An exact learned model for the reference implementation: its hidden states are positions of a game."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ NEVER = -1e9
 
 @dataclass(frozen=True)
 class Guess:
-    """Policies and values that look random, and depend on what a position looks like alone."""
+    """Pseudorandom policies and values, functions of the observation."""
 
     seed: int = 0
     levels: int = 1001
-    """With few of them many numbers are equal, so that ties matter."""
+    """Few levels give equal numbers, so that ties occur."""
 
     def value(self, state: Any) -> float:
-        """For the player to move."""
+        """Returns the value for the player to move."""
         return self._number(state, 10**6) * 2.0 - 1.0
 
     def logits(self, state: Any) -> list[float]:
-        """For every action, legal or not."""
+        """Returns the logits of all actions, legal or not."""
         return [4.0 * self._number(state, action) - 2.0 for action in range(state.num_actions)]
 
     def _number(self, state: Any, what: int) -> float:
@@ -35,24 +35,25 @@ class Guess:
         return fold(key, what) % self.levels / (self.levels - 1)
 
     def evaluate_states(self, states: Sequence[Any]) -> tuple[Any, Any]:
-        """As an evaluator of positions."""
+        """Returns logits and values, as an evaluator of states."""
         return np.array([self.logits(state) for state in states]), np.array([self.value(state) for state in states])
 
 
 @dataclass(frozen=True)
 class Perfect:
-    """The model of a two-player game. Illegal moves have the logit -1e9 below the root; an end pays its result to who
-    moved there, and its discount is 0, so that nothing beyond it counts. Observations are not looked at: `start` is."""
+    """The exact model of a two-player game. Illegal moves have the logit -1e9 below the root; an end pays its result to
+    the player who moved there, with discount 0. Observations are ignored: the root is `start`.
+    """
 
     start: Any
     guess: Guess = Guess()
 
     def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
-        """The starting position, with the logits of illegal moves too: the root is masked by the search."""
+        """Returns the starting position, with the logits of illegal moves too, which the search masks."""
         return [self.start], [self.guess.logits(self.start)], [self.guess.value(self.start)]
 
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
-        """After an end nothing happens any more."""
+        """Returns the step; ends and illegal moves are absorbing."""
         (state,), action = hidden_states, int(actions[0])
         if state.is_terminal or action not in state.legal_actions():
             return [state], [0.0], [[0.0] * state.num_actions], [0.0], [0.0]

@@ -51,12 +51,12 @@ def net(kind: type = Net) -> Any:
 
 def play(model: Any, observations: Any = OBSERVATIONS) -> list[np.ndarray]:
     """The outputs of two steps with a pool."""
-    asked, pool = Inference(model), HiddenPool(2)
-    root = asked.initial(observations)
+    inference, pool = Inference(model), HiddenPool(2)
+    root = inference.initial(observations)
     pool.scatter(np.arange(4), root.hidden)
-    one = asked.recurrent(pool.gather(np.arange(4)), CHOSEN)
+    one = inference.recurrent(pool.gather(np.arange(4)), CHOSEN)
     pool.scatter(np.arange(4, 8), one.hidden)
-    two = asked.recurrent(pool.gather(np.array([6, 0, 6])), CHOSEN[:3])
+    two = inference.recurrent(pool.gather(np.array([6, 0, 6])), CHOSEN[:3])
     return [root.logits, root.values, one.rewards, one.logits, one.values, two.rewards, two.logits, two.values]
 
 

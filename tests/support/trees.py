@@ -1,4 +1,4 @@
-"""What the tests of searches share: whole trees as plain data, games written in Python, evaluators that fail."""
+"""Helpers of the tests of searches: fingerprints of trees, Python games, failing evaluators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pondertree.random import fold
 
 
 def fingerprint(result: pondertree.SearchResult) -> tuple[Any, ...]:
-    """Everything a tree holds, to the last bit: nodes, edges in their order (untried ones too), counts."""
+    """Returns everything a tree holds as plain data: nodes, edges in order (unvisited ones too), counts."""
     view = result._view
     nodes = []
     for index in range(view.num_nodes):
@@ -25,7 +25,7 @@ def fingerprint(result: pondertree.SearchResult) -> tuple[Any, ...]:
 
 
 def every_node(root: pondertree.Node) -> Iterator[pondertree.Node]:
-    """All nodes below `root`, itself first."""
+    """Yields `root` and all nodes below it."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -34,14 +34,14 @@ def every_node(root: pondertree.Node) -> Iterator[pondertree.Node]:
 
 
 def after(state: Any, moves: str | Sequence[int]) -> Any:
-    """The state after moves: words in the game's notation, or actions."""
+    """Returns the state after moves, given as words in the game's notation or as actions."""
     for move in moves.split() if isinstance(moves, str) else moves:
         state = state.play(state.parse_action(move) if isinstance(move, str) else move)
     return state
 
 
 def random_position(start: Callable[[], Any], plies: int, seed: int) -> Any:
-    """A position after `plies` random moves in which the game goes on (fewer, if it ends before)."""
+    """Returns a position after `plies` random moves, or earlier if the game would end."""
     numbers = random.Random(seed)
     state = start()
     for _ in range(plies):
@@ -54,7 +54,7 @@ def random_position(start: Callable[[], Any], plies: int, seed: int) -> Any:
 
 @dataclass(frozen=True)
 class PythonGame:
-    """A compiled game as if it were written in Python."""
+    """A compiled game behind the interface of a Python game."""
 
     inside: Any
 
@@ -92,7 +92,7 @@ class PythonGame:
 
 @dataclass(frozen=True)
 class Corridor:
-    """A long way: at every ply one may go on or step out (a loss for who does); at the end the last mover wins."""
+    """A long game: at every ply a player may continue or leave (and lose); at the end the last mover wins."""
 
     length: int
     ply: int = 0
@@ -124,7 +124,7 @@ class Corridor:
 
 
 class Hashed:
-    """An evaluator whose values look random and are a function of the observation alone."""
+    """An evaluator whose values are pseudorandom functions of the observation."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -135,7 +135,7 @@ class Hashed:
 
 
 def hashed_value(observation: Any) -> float:
-    """A number in [-1, 1] for an observation, the same in every process."""
+    """Returns a number in [-1, 1] for an observation, equal in every process."""
     numbers = np.asarray(observation, dtype=np.float64).ravel()
     key = fold(0, int(np.abs(numbers * 1000.0 + np.arange(numbers.size)).dot(np.arange(1, numbers.size + 1))))
     return (key % 2001 - 1000) / 1000.0
@@ -153,3 +153,35 @@ class Failing:
         if self.left == 0:
             raise self.error
         return None, np.array([hashed_value(row) for row in observations])
+
+
+def wins_at_once(state: Any, player: int) -> list[int]:
+    """Returns the actions with which `player`, who is to move, wins at once."""
+    return [
+        action
+        for action in state.legal_actions()
+        if state.play(action).is_terminal and state.play(action).returns()[player] == 1
+    ]
+
+
+def with_threats(start: Any, kind: str, mover: int, count: int) -> list[tuple[Any, int]]:
+    """Returns positions of random games with one immediate win, or one move that prevents the opponent's."""
+    found: list[tuple[Any, int]] = []
+    for seed in range(4000):
+        state = random_position(start, 6 + seed % 22, seed)
+        if state.to_play != mover:
+            continue
+        wins = wins_at_once(state, mover)
+        if kind == "win" and len(wins) == 1:
+            found.append((state, wins[0]))
+        elif kind == "block" and not wins:
+            safe = [
+                action
+                for action in state.legal_actions()
+                if not state.play(action).is_terminal and not wins_at_once(state.play(action), 1 - mover)
+            ]
+            if len(safe) == 1 and len(state.legal_actions()) > 2:
+                found.append((state, safe[0]))
+        if len(found) == count:
+            return found
+    raise AssertionError("not enough positions")

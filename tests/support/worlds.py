@@ -1,4 +1,4 @@
-"""Learned models that have learned all there is, in batches: positions of a game, and small decision problems."""
+"""Exact learned models, in batches: positions of a game, and small decision problems."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ NEVER = -1e9
 
 @dataclass(frozen=True)
 class Guess:
-    """Logits and values that look random, and depend on what a position looks like alone. Exact as float32."""
+    """Pseudorandom logits and values, functions of the observation. Exact as float32."""
 
     seed: int = 0
 
     def __call__(self, state: Any) -> tuple[Any, float]:
-        """(logits of all actions, value for the player to move)."""
+        """Returns (logits of all actions, value for the player to move)."""
         numbers = np.random.default_rng([self.seed, *np.asarray(state.observation()).ravel().astype(np.uint32)])
         return numbers.integers(-128, 129, state.num_actions) / 64, float(numbers.integers(-64, 65)) / 64
 
     def evaluate_states(self, states: Sequence[Any]) -> tuple[Any, Any]:
-        """As an evaluator of positions."""
+        """Returns logits and values, as an evaluator of states."""
         logits, values = zip(*map(self, states), strict=True)
         return np.array(logits), np.array(values)
 
 
 def know_nothing(state: Any) -> tuple[Any, float]:
-    """All moves are alike, and every position is worth 0."""
+    """Returns uniform logits and the value 0."""
     return np.zeros(state.num_actions), 0.0
 
 
 @dataclass
 class Rules:
-    """The rules of a two-player game as a model: hidden states are positions, which it knows by their observations.
+    """The rules of a two-player game as a model: hidden states are positions, looked up by their observations.
 
     Below the root an illegal move has the logit -1e9, so that its prior is 0. The end of the game pays its result to
-    who moved there, with discount 0: whatever is imagined beyond it does not count. Otherwise the discount is 1,
+    the player who moved there, with discount 0, which hides predictions beyond it. Otherwise the discount is 1,
     negative where the other player is to move.
     """
 
@@ -67,7 +67,7 @@ class Rules:
         return objects(states), *map(np.array, columns)
 
     def step(self, state: Any, action: int) -> tuple[Any, float, Any, float, float]:
-        """(position, reward, logits, value, discount); at an end, or after what is not legal, nothing happens."""
+        """Returns (position, reward, logits, value, discount); ends and illegal moves are absorbing."""
         nothing = np.zeros(state.num_actions)
         if state.is_terminal or action not in state.legal_actions():
             return state, 0.0, nothing, 0.0, 0.0
@@ -82,7 +82,7 @@ class Rules:
 
 
 def objects(states: Sequence[Any]) -> Any:
-    """An array of Python objects."""
+    """Returns an array of Python objects."""
     array = np.empty(len(states), dtype=object)
     array[:] = states
     return array
@@ -91,7 +91,7 @@ def objects(states: Sequence[Any]) -> Any:
 class Decisions:
     """A decision problem of one player: in each of a few states, every action pays a reward and leads to a state.
 
-    The model knows the steps exactly, and nothing of what states are worth. Observations are numbers of states.
+    The model's steps are exact, its values are 0. Observations are numbers of states.
     """
 
     def __init__(self, seed: int, states: int = 5, actions: int = 3, gamma: float = 0.5) -> None:
@@ -110,7 +110,7 @@ class Decisions:
         return hidden, reward, np.zeros((len(hidden), self.after.shape[1])), np.zeros(len(hidden))
 
     def exact(self) -> Any:
-        """Q of every action in every state, by value iteration."""
+        """Returns Q of every action in every state, by value iteration."""
         q = np.zeros_like(self.reward)
         for _ in range(200):
             q = self.reward + self.gamma * q.max(axis=1)[self.after]
@@ -118,7 +118,7 @@ class Decisions:
 
 
 class Wide:
-    """Very many actions, and few different answers, which cost nothing to look up."""
+    """A model with very many actions, whose few different answers are looked up."""
 
     def __init__(self, num_actions: int, answers: int = 61) -> None:
         numbers = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""The random test games: they must be games, and as awkward as they promise."""
+"""The random test games: contract, determinism, and their exact solvers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def all_states(state: TabularState) -> list[TabularState]:
 
 @settings(max_examples=60, deadline=None)
 @given(games)
-def test_a_game_keeps_the_contract_of_a_state(game: TabularGame) -> None:
+def test_tabular_game_fulfils_the_contract(game: TabularGame) -> None:
     states = all_states(game.start())
     assert len(set(states)) == len(states)
     assert len({state.observation() for state in states}) == len(states)
@@ -55,7 +55,7 @@ def test_a_game_keeps_the_contract_of_a_state(game: TabularGame) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(games)
-def test_the_same_seed_is_the_same_game(game: TabularGame) -> None:
+def test_equal_seeds_give_equal_games(game: TabularGame) -> None:
     again = TabularGame(**{name: getattr(game, name) for name in TabularGame.__dataclass_fields__})
     ours, theirs = all_states(game.start()), all_states(again.start())
     assert ours == theirs
@@ -63,7 +63,7 @@ def test_the_same_seed_is_the_same_game(game: TabularGame) -> None:
     assert [s.returns() for s in ours] == [s.returns() for s in theirs]
 
 
-def test_states_are_values() -> None:
+def test_tabular_states_are_values() -> None:
     start = TabularGame(3).start()
     action = start.legal_actions()[0]
     assert start.play(action) == start.play(action)
@@ -99,7 +99,7 @@ def test_actions_have_gaps_and_no_order() -> None:
     assert any(max(actions) >= len(actions) for actions in lists)
 
 
-def test_rewards_add_up_to_the_returns() -> None:
+def test_rewards_sum_to_the_returns() -> None:
     state = TabularGame(8, players=3, rewards=True, depth=(5, 5)).start()
     totals = [0.0] * 3
     while not state.is_terminal:
@@ -109,7 +109,7 @@ def test_rewards_add_up_to_the_returns() -> None:
     assert any(totals)
 
 
-def test_illegal_actions_and_senseless_games_are_refused() -> None:
+def test_illegal_actions_and_invalid_games_are_refused() -> None:
     start = TabularGame(0).start()
     illegal = next(action for action in range(start.num_actions) if action not in start.legal_actions())
     with pytest.raises(ValueError, match="not legal"):
@@ -128,7 +128,7 @@ def test_illegal_actions_and_senseless_games_are_refused() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(["alternate", "random", "double"]))
-def test_the_two_solvers_agree(seed: int, order: Any) -> None:
+def test_exact_solvers_agree(seed: int, order: Any) -> None:
     state = TabularGame(seed, turn_order=order, depth=(1, 5), branching=(1, 3)).start()
     value, plies = solve(state)
     assert minimax_value(state) == value == best_play(state)[state.to_play]

@@ -1,4 +1,4 @@
-//! The forest of a learned model, as Python drives it.
+//! The forest of a learned model.
 
 use std::sync::atomic::Ordering;
 
@@ -14,8 +14,8 @@ use crate::random::Keys;
 
 #[pymethods]
 impl Forest {
-    /// Plants trees of a learned model, one for each row: the slots of their roots. Without `to_play` player 0 buffers; `legal` is None
-    /// where all actions are, in one row or in all.
+    /// Plants a tree of a learned model per row; returns the slots of the roots. Without `to_play` player 0 moves; `legal` None
+    /// (all rows or one) allows all actions.
     fn plant_latent<'py>(
         &self,
         py: Python<'py>,
@@ -47,7 +47,7 @@ impl Forest {
         })
     }
 
-    /// Puts another root in the place of tree `index`: its slot, and the slots released.
+    /// Replaces tree `index` by one of another root; returns its slot and the released slots.
     #[expect(clippy::too_many_arguments, reason = "a root, and the key of its numbers")]
     fn reset_latent(
         &self,
@@ -64,7 +64,7 @@ impl Forest {
         self.call(|any| latent(any)?.reset(index, root, tree_key(seed, call, row)).or_python())
     }
 
-    /// Plays `action` at the root of tree `index`, whose new root is described anew: its slot, and the slots released.
+    /// Plays `action` at the root of tree `index` and sets the new root; returns its slot and the released slots.
     fn advance_latent(
         &self,
         index: usize,
@@ -78,13 +78,13 @@ impl Forest {
         self.call(|any| latent(any)?.advance(index, action, root).or_python())
     }
 
-    /// Who buffers after `action` at the root of tree `index` of a learned model, as far as the tree knows.
+    /// Returns the player to move after `action` at the root of tree `index`, if the tree has its node.
     fn turn_after(&self, index: usize, action: u16) -> PyResult<Option<u8>> {
         self.call(|any| latent(any)?.turn_after(index, action).or_python())
     }
 
-    /// Gathers the leaves a learned model is to be asked about: slots of the positions before, actions, the first slot of the
-    /// new ones, and all of those where they do not simply follow it.
+    /// Gathers the leaves to evaluate: parent slots, actions, the first new slot, and all new slots unless they are
+    /// consecutive.
     fn gather_latent<'py>(&self, py: Python<'py>) -> PyResult<LatentRows<'py>> {
         self.call(|any| {
             let forest = latent(any)?;
@@ -93,7 +93,7 @@ impl Forest {
         })
     }
 
-    /// The model's answer to the rows gathered: each leaf gets its node, and the batch is closed.
+    /// Applies the model's response to the gathered rows and closes the batch.
     fn apply_latent<'py>(
         &self,
         py: Python<'py>,
@@ -108,7 +108,7 @@ impl Forest {
         })
     }
 
-    /// The same, and the next rows are gathered; None where no tree wants more, or `stop` was called.
+    /// Applies a response and gathers the next rows; None if no tree wants more or `stop` was called.
     fn step_latent<'py>(
         &self,
         py: Python<'py>,

@@ -1,5 +1,5 @@
-//! The forest as Python drives it. It holds a lock of its own, so that `stop` works from another thread and a search
-//! that is entered twice is refused instead of waiting for itself. Every method passes `Forest::call`.
+//! The Python class `Forest`. Its lock is only tried: `stop` works from another thread, and reentering a running search is
+//! refused. Every method goes through `Forest::call`.
 
 mod answers;
 pub mod any;
@@ -26,7 +26,7 @@ use crate::forest::any::{copy_of, each, each_compiled, external, Any};
 use crate::random::Keys;
 use crate::tree_view::TreeView;
 
-/// Between two looks at signals, the engine runs at most this long without the interpreter lock.
+/// Upper bound of the time between two signal checks.
 const SLICE: Duration = Duration::from_millis(40);
 
 type LegalRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u16>>);
@@ -37,13 +37,13 @@ pub struct Forest {
     /// Dropped by hand, unless it is locked then.
     inner: ManuallyDrop<Mutex<Any>>,
     pub(crate) stop: AtomicBool,
-    /// The message of the panic that has ended its use.
+    /// The message of the panic that made it unusable.
     failure: OnceLock<String>,
 }
 
 impl Forest {
-    /// Runs `work` on the trees: every method does. A forest that is in use, or in which a panic has left trees half-changed, is
-    /// refused. Work that takes long detaches from the interpreter itself.
+    /// Runs `work` on the trees. Refuses a forest that is in use, or whose trees a panic left inconsistent. Long work detaches
+    /// from the interpreter itself.
     pub(crate) fn call<T>(&self, work: impl FnOnce(&mut Any) -> PyResult<T>) -> PyResult<T> {
         let refused = |panic: &str| {
             let text = "the engine panicked in this search, whose trees cannot be used any more: make a new one";
@@ -60,11 +60,11 @@ impl Forest {
 }
 
 impl Drop for Forest {
-    /// Trees that are locked now belong to a thread that a fork has left behind in the parent, in the midst of a change: they are
-    /// leaked. Trees that a panic has left half-changed may panic again.
+    /// Leaks trees that are locked: after a fork they belong to a thread of the parent that was changing them. Catches panics
+    /// of inconsistent trees.
     fn drop(&mut self) {
         if !matches!(self.inner.try_lock(), Err(TryLockError::WouldBlock)) {
-            // SAFETY: this is the only place that drops it, and nothing uses it afterwards.
+            // SAFETY: the only place that drops it; nothing uses it afterwards.
             #[expect(unsafe_code, reason = "see above")]
             let _ = caught(|| unsafe { ManuallyDrop::drop(&mut self.inner) });
         }
@@ -80,7 +80,7 @@ impl Forest {
         Ok(Self { inner: ManuallyDrop::new(Mutex::new(inner)), stop: AtomicBool::new(false), failure: OnceLock::new() })
     }
 
-    /// Plants a tree for each state of the compiled game. `among` has the actions that are searched at each root, None for all.
+    /// Plants a tree for each state of the compiled game. `among` has the root actions to search, None for all.
     #[pyo3(signature = (states, keys, among = None))]
     fn plant(&self, py: Python<'_>, states: Vec<Bound<'_, PyAny>>, keys: Keys, among: Option<Vec<Option<Vec<u16>>>>) -> PyResult<()> {
         let keys = keys.of(states.len()).or_python()?;
@@ -94,12 +94,12 @@ impl Forest {
         })
     }
 
-    /// Plants a tree for a state outside: its slot.
+    /// Plants a tree for an external state; returns its slot.
     fn plant_external(&self, to_play: u8, legal: Vec<u16>, seed: u64, call: u64, row: u64) -> PyResult<u32> {
         self.call(|any| external(any)?.plant(to_play, &legal, tree_key(seed, call, row)).or_python())
     }
 
-    /// Puts another state in the place of tree `index`.
+    /// Replaces tree `index` by one of another state.
     fn reset(&self, py: Python<'_>, index: usize, state: &Bound<'_, PyAny>, seed: u64, call: u64, row: u64) -> PyResult<()> {
         let key = tree_key(seed, call, row);
         self.call(|any| {
@@ -110,34 +110,34 @@ impl Forest {
         })
     }
 
-    /// Puts another state outside in the place of tree `index`: its slot, and the slots released.
+    /// Replaces tree `index` by one of another external state; returns its slot and the released slots.
     fn reset_external(&self, index: usize, to_play: u8, legal: Vec<u16>, seed: u64, call: u64, row: u64) -> PyResult<(u32, Vec<u32>)> {
         self.call(|any| external(any)?.reset(index, to_play, &legal, tree_key(seed, call, row)).or_python())
     }
 
-    /// Plays `action` at the root of tree `index`, keeping what is known below it.
+    /// Plays `action` at the root of tree `index` and keeps its subtree.
     fn advance(&self, py: Python<'_>, index: usize, action: u16) -> PyResult<()> {
-        // A large tree takes a while to copy and to free; other threads have a clock to keep meanwhile.
+        // Copying and freeing a large tree takes a while; other threads run meanwhile.
         self.call(|any| each_compiled!(any, forest, _Class => py.detach(|| forest.advance(index, action)).or_python()))
     }
 
-    /// Searches only `actions` at the root of tree `index`, until it is advanced or reset.
+    /// Restricts the root of tree `index` to `actions` until it is advanced or reset.
     fn restrict(&self, py: Python<'_>, index: usize, actions: Vec<u16>) -> PyResult<()> {
         self.call(|any| each_compiled!(any, forest, _Class => py.detach(|| forest.restrict(index, &actions)).or_python()))
     }
 
-    /// The root of tree `index` is not searched for mates at length.
+    /// Skips the analysis of tree `index`'s root.
     fn skip_root_mates(&self, index: usize) -> PyResult<()> {
         self.call(|any| each_compiled!(any, forest, _Class => forest.skip_root_mates(index).or_python()))
     }
 
-    /// Advances a tree whose states live outside: the slot of the new root, and the slots released.
+    /// Advances a tree of external states; returns the slot of the new root and the released slots.
     fn advance_external(&self, index: usize, action: u16, to_play: u8, legal: Vec<u16>) -> PyResult<(u32, Vec<u32>)> {
         self.call(|any| external(any)?.advance(index, action, to_play, &legal).or_python())
     }
 
-    /// Runs inside the engine until no tree wants more, `seconds` have passed, or `stop` was called.
-    /// `progress(done, wanted)` is called now and then.
+    /// Runs inside the engine until no tree wants more, `seconds` have passed, or `stop` was called. Calls `progress(done,
+    /// wanted)` regularly.
     #[pyo3(signature = (seconds = None, progress = None))]
     fn run(&self, py: Python<'_>, seconds: Option<f64>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let begun = Instant::now();
@@ -145,7 +145,7 @@ impl Forest {
         self.call(|any| {
             loop {
                 let slice = Instant::now() + SLICE;
-                // A limit of time, however short, leaves no tree without a single simulation.
+                // A short time limit leaves no tree without a simulation.
                 let until = deadline.map_or(slice, |deadline| deadline.min(slice));
                 let over = || self.stop.load(Ordering::Relaxed) || Instant::now() >= until;
                 py.detach(|| {
@@ -169,17 +169,17 @@ impl Forest {
         })
     }
 
-    /// Gathers leaves: how many rows must be stepped outside (always 0 for compiled games).
+    /// Gathers leaves; returns the number of rows to step outside (0 for compiled games).
     fn gather(&self, py: Python<'_>) -> PyResult<usize> {
         self.call(|any| py.detach(|| each!(any, forest => forest.gather().map(<[Row]>::len))).or_python())
     }
 
-    /// The rows to step: (slot, slot of the position before, action) of each.
+    /// Returns (slot, parent slot, action) of the rows to step.
     fn stepping(&self) -> PyResult<Vec<(u32, u32, u16)>> {
         self.call(|any| Ok(each!(any, forest => forest.stepping().iter().map(|row| (row.slot, row.parent_slot, row.action)).collect())))
     }
 
-    /// The world's answer to the rows to step: columns of one entry a row (`returns`, `rewards`: one number a row and player).
+    /// Stores the steps of an external world: columns with one entry per row (`returns`, `rewards`: one per row and player).
     fn step(
         &self,
         to_play: Vec<u8>,
@@ -213,38 +213,38 @@ impl Forest {
         })
     }
 
-    /// The slot of the root of tree `index` (positions outside).
+    /// Returns the slot of the root of tree `index` (external states).
     fn root_slot(&self, index: usize) -> PyResult<u32> {
         self.call(|any| each!(any, forest => Ok(forest.tree(index).or_python()?.tree().slot(ROOT).unwrap_or(u32::MAX))))
     }
 
-    /// Whether every tree that wants simulations has had one since its limit was set.
+    /// Returns whether every tree that wants simulations has had one since its limit was set.
     fn all_begun(&self) -> PyResult<bool> {
         self.call(|any| Ok(each!(any, forest => forest.all_begun())))
     }
 
-    /// Size of the action space.
+    /// The size of the action space.
     #[getter]
     fn num_actions(&self) -> PyResult<usize> {
         self.call(|any| Ok(each!(any, forest => forest.config().num_actions)))
     }
 
-    /// Gives tree `index` its Gumbel numbers, one for each action; None draws them.
+    /// Sets the Gumbel numbers of tree `index`, one per action; None draws them.
     fn set_gumbel(&self, index: usize, numbers: Option<Vec<f64>>) -> PyResult<()> {
         self.call(|any| each!(any, forest => forest.set_gumbel(index, numbers).or_python()))
     }
 
-    /// How many leaves wait for values.
+    /// Returns the number of leaves that wait for values.
     fn num_waiting(&self) -> PyResult<usize> {
         self.call(|any| Ok(each!(any, forest => forest.num_waiting(forest.all()))))
     }
 
-    /// The leaves that wait for values: (slot, who chose the move that led there, key of the simulation) of each.
+    /// Returns (slot, player who chose the last move, key of the simulation) of the waiting leaves.
     fn waiting(&self) -> PyResult<Vec<(u32, u8, u64)>> {
         self.call(|any| Ok(each!(any, forest => forest.waiting().iter().map(|row| (row.slot, row.chooser, row.key)).collect())))
     }
 
-    /// The waiting leaves as states of the compiled game.
+    /// Returns the waiting leaves as states of the compiled game.
     fn waiting_states(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
         self.call(|any| {
             each_compiled!(any, forest, Class => {
@@ -253,17 +253,17 @@ impl Forest {
         })
     }
 
-    /// The observations of the waiting leaves: float32 [rows, planes, height, width].
+    /// Returns the observations of the waiting leaves, float32 [rows, planes, height, width].
     fn waiting_observations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray4<f32>>> {
         self.call(|any| each_compiled!(any, forest, _Class => compiled_observations(py, forest)))
     }
 
-    /// Whether some tree can gather more into the batch under way.
+    /// Returns whether some tree can add leaves to the open batch.
     fn batch_can_grow(&self) -> PyResult<bool> {
         self.call(|any| Ok(each!(any, forest => forest.batch_can_grow())))
     }
 
-    /// The legal actions of the waiting leaves, of one group if that is given: where each row begins, and the actions.
+    /// Returns row offsets and legal actions of the waiting leaves, of one group if given.
     #[pyo3(signature = (group = None))]
     fn waiting_legal<'py>(&self, py: Python<'py>, group: Option<usize>) -> PyResult<LegalRows<'py>> {
         self.call(|any| {
@@ -272,13 +272,14 @@ impl Forest {
         })
     }
 
-    /// The observations of the waiting leaves, packed: bit planes uint64 [rows, planes], and the constants of scalar planes.
+    /// Returns the packed observations of the waiting leaves: bit planes uint64 [rows, planes], and the constants of scalar
+    /// planes.
     fn waiting_packed<'py>(&self, py: Python<'py>) -> PyResult<Packed<'py>> {
         self.call(|any| each_compiled!(any, forest, _Class => compiled_packed(py, forest)))
     }
 
-    /// Mixes Dirichlet noise into the root's priors of tree `index`, or of all where it is None, before its next descent; epsilon 0
-    /// takes it out.
+    /// Mixes Dirichlet noise into the root priors of tree `index`, or of all trees if None, before the next descent; epsilon 0
+    /// removes it.
     fn set_noise(&self, index: Option<usize>, alpha: f64, spread: bool, epsilon: f64) -> PyResult<()> {
         let wanted = (epsilon > 0.0).then_some(Noise { alpha, spread, epsilon });
         self.call(|any| {
@@ -289,9 +290,8 @@ impl Forest {
         })
     }
 
-    /// Backs up the values of the waiting rows, gives their moves priors, and closes the batch. `policy` has a number for
-    /// every action of a row, or for the legal ones alone, row after row (one dimension); None makes them even.
-    /// With `group`, the rows are those of one group.
+    /// Backs up the values of the waiting rows, sets priors, and closes the batch. `policy` has a number per row and action, or
+    /// one per legal action (one dimension); None is uniform. With `group`, the rows are those of the group.
     #[pyo3(signature = (policy, values, probabilities = false, group = None))]
     fn apply(
         &self,
@@ -313,39 +313,39 @@ impl Forest {
         })
     }
 
-    /// Takes back the batch under way: the slots released.
+    /// Rolls back the open batch; returns the released slots.
     fn roll_back(&self) -> PyResult<Vec<u32>> {
         self.call(|any| Ok(each!(any, forest => forest.roll_back())))
     }
 
-    /// Whether some tree wants more simulations.
+    /// Returns whether some tree wants more simulations.
     fn wants_more(&self) -> PyResult<bool> {
         self.call(|any| Ok(each!(any, forest => forest.wants_more())))
     }
 
-    /// Simulations done and wanted, over all trees.
+    /// Returns the simulations done and wanted, summed over all trees.
     fn progress(&self) -> PyResult<(u64, u64)> {
         self.call(|any| Ok(each!(any, forest => forest.progress())))
     }
 
-    /// A snapshot of tree `index`.
+    /// Returns a snapshot of tree `index`.
     fn view(&self, index: usize) -> PyResult<TreeView> {
         self.call(|any| each!(any, forest => Ok(TreeView(forest.tree(index).or_python()?.snapshot(forest.config())))))
     }
 
-    /// Snapshots of all trees.
+    /// Returns snapshots of all trees.
     fn views(&self) -> PyResult<Vec<TreeView>> {
         self.call(|any| each!(any, forest => Ok(forest.trees().map(|tree| TreeView(tree.snapshot(forest.config()))).collect())))
     }
 
-    /// Allows each tree as many more simulations as `counts` says.
+    /// Allows each tree that many more simulations.
     fn allow(&self, counts: Vec<u64>) -> PyResult<()> {
         self.call(|any| {
             each!(any, forest => counts.into_iter().enumerate().try_for_each(|(index, count)| forest.allow(index, count))).or_python()
         })
     }
 
-    /// What is proven within `depth` plies of the actions at the root of tree `index`: (action, plies of a win, or -1 of a loss).
+    /// Returns the proven root actions of tree `index` within `depth` plies: (action, plies of a win or -1 for a loss).
     fn minimax(&self, py: Python<'_>, index: usize, depth: u32) -> PyResult<Vec<(u16, i64)>> {
         self.call(|any| {
             each_compiled!(any, forest, Class => {
@@ -372,7 +372,7 @@ impl Forest {
         })
     }
 
-    /// The recorded descents of tree `index`: (simulation, [(action, [(action, score)] or None)], values).
+    /// Returns the recorded descents of tree `index`: (simulation, [(action, [(action, score)] or None)], values).
     #[expect(clippy::type_complexity, reason = "the twin's format")]
     fn trace(&self, index: usize) -> PyResult<Vec<(u64, Vec<(u16, Option<Vec<(u16, f64)>>)>, Vec<f64>)>> {
         self.call(|any| {
@@ -386,12 +386,12 @@ impl Forest {
         })
     }
 
-    /// Asks a running search to stop soon; from any thread.
+    /// Requests a running search to stop; thread-safe.
     fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Forgets an earlier `stop`.
+    /// Clears an earlier `stop`.
     fn resume(&self) {
         self.stop.store(false, Ordering::Relaxed);
     }

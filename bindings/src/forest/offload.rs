@@ -1,4 +1,4 @@
-//! Trees that are searched elsewhere, as Python hands them over and takes them back.
+//! Offloaded searches: exporting roots, importing results.
 
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pondertree_core::{Error, OffloadResults};
@@ -11,12 +11,12 @@ use crate::forest::Forest;
 
 #[pymethods]
 impl Forest {
-    /// Whether all trees are new and want the same number of simulations.
+    /// Returns whether all trees are new and want the same number of simulations.
     fn all_new(&self) -> PyResult<bool> {
         self.call(|any| Ok(each!(any, forest => forest.all_new())))
     }
 
-    /// Whether the roots of trees `first` to `last` (not included) have been evaluated.
+    /// Returns whether the roots of trees `first` to `last` (exclusive) have been evaluated.
     fn roots_evaluated(&self, first: usize, last: usize) -> PyResult<bool> {
         self.call(|any| {
             Ok(each!(any, forest => {
@@ -26,8 +26,8 @@ impl Forest {
         })
     }
 
-    /// What a search elsewhere has to know of the roots of trees `first` to `last` (not included), by name; None unless those are
-    /// new and want the same number of simulations.
+    /// Exports the roots of trees `first` to `last` (exclusive) as named columns; None unless they are new and want the same
+    /// number of simulations.
     fn export_roots<'py>(&self, py: Python<'py>, first: usize, last: usize) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.call(|any| {
             let Some(roots) = py.detach(|| each!(any, forest => forest.export_roots(first..last))) else { return Ok(None) };
@@ -53,7 +53,7 @@ impl Forest {
         })
     }
 
-    /// Gives slots back that `export_roots` has handed out for so many trees, and nothing was results for.
+    /// Releases the slots that `export_roots` allocated for `trees` trees without results.
     fn cancel_export(&self, trees: usize, slots: PyReadonlyArray1<'_, i64>) -> PyResult<()> {
         let slots = slots.as_slice()?;
         self.call(|any| {
@@ -62,7 +62,7 @@ impl Forest {
         })
     }
 
-    /// Takes what was results elsewhere of trees from number `first` on, by columns that have room for `nodes` nodes of each.
+    /// Imports the results of trees from number `first` on, as columns with `nodes` nodes per tree.
     fn import_results(&self, py: Python<'_>, first: usize, nodes: usize, columns: &Bound<'_, PyDict>) -> PyResult<()> {
         let (done, made) = (column::<i32>(columns, "done")?, column::<i32>(columns, "made")?);
         let (headers, visits) = (column::<i32>(columns, "headers")?, column::<i32>(columns, "visits")?);

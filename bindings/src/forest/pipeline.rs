@@ -1,4 +1,4 @@
-//! Groups of trees that take turns with a network, as Python drives them: requests and responses lie in Python's own memory.
+//! Double-buffered batches: requests and responses are in Python's buffers.
 
 use numpy::{PyReadonlyArray2, PyReadwriteArray2};
 use pondertree_core::{Error, PolicyKind, ResponseColumns, Responses, RowLayout};
@@ -11,12 +11,12 @@ use crate::state::Wraps;
 
 #[pymethods]
 impl Forest {
-    /// SearchConfig the trees into groups of at most `most`: how many trees each has.
+    /// Splits the trees into groups of at most `max_trees`; returns their sizes.
     fn form_groups(&self, max_trees: usize) -> PyResult<Vec<usize>> {
         self.call(|any| Ok(each!(any, forest => forest.form_groups(max_trees))))
     }
 
-    /// What a layout of requests holds: (bit planes, scalars, places for legal actions, words of 64 bits in all).
+    /// Returns the layout of a request: (bit planes, scalars, capacity of legal actions, 64-bit words).
     fn row_layout(&self) -> PyResult<(usize, usize, usize, usize)> {
         self.call(|any| {
             each_compiled!(any, _forest, Class => {
@@ -26,7 +26,7 @@ impl Forest {
         })
     }
 
-    /// Seconds pipeline_times in exchanges so far: looking at responses, growing trees, writing requests.
+    /// Returns the seconds spent in exchanges: validation, tree growth, closing gaps between requests.
     fn pipeline_seconds(&self) -> PyResult<(f64, f64, f64)> {
         self.call(|any| {
             let pipeline_times = each!(any, forest => forest.pipeline_times);
@@ -34,9 +34,9 @@ impl Forest {
         })
     }
 
-    /// Gives a group the responses to its batch (None before the first), and writes the requests of the next (None: there is to be
-    /// no next): the number of rows, and whether the group is to be called again, if only because of ends.
-    /// None if the responses have something unusual in them: then nothing has changed.
+    /// Applies the responses to a group's batch (None before the first) and writes the requests of the next (None: no next
+    /// one). Returns the number of rows and whether a batch is open; None if the responses need the general path: then nothing
+    /// has changed.
     #[pyo3(signature = (group, responses, requests, probabilities = false))]
     fn exchange(
         &self,
@@ -64,8 +64,8 @@ impl Forest {
         })
     }
 
-    /// The same for a learned model: an answer is a reward, a value, a discount if `discount`, and logits of all actions; or, of the
-    /// `top_k` actions alone, the logarithm of the sum of all exponentials, their logits, and the actions.
+    /// `exchange` for a learned model. A response has reward, value, discount if `discount`, and logits of all actions; or of
+    /// the `top_k` actions alone log-sum-exp of all logits, logits and actions.
     #[pyo3(signature = (group, responses, requests, discount = false, top_k = None))]
     fn exchange_latent(
         &self,
@@ -92,7 +92,7 @@ impl Forest {
         })
     }
 
-    /// How many slots of a learned model's positions there have been at the same time: all are below.
+    /// Returns the maximum number of slots in use so far; all slots are below.
     fn num_slots(&self) -> PyResult<usize> {
         self.call(|any| Ok(latent(any)?.num_slots()))
     }

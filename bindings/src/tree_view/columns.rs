@@ -1,4 +1,4 @@
-//! A snapshot of a tree as a dict of named NumPy arrays, and back: what pickles are made of. `docs/results.md` lists the columns.
+//! Snapshots as dicts of named NumPy arrays, for pickle. `docs/results.md` lists the columns.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::call::guarded;
 use crate::errors::OrPython;
 use crate::tree_view::TreeView;
 
-/// Raised by one when the columns, or what they mean, change.
+/// Version of the columns and their meaning.
 const VERSION: u32 = 1;
 
-/// What pickle calls to make a snapshot again, and with what.
+/// The `__reduce__` value of a snapshot.
 type Reduced<'py> = (Bound<'py, PyAny>, (u32, Bound<'py, PyDict>));
 
-/// What is wrong with a dict that should hold the columns of a tree.
+/// Returns the error of an invalid dict of columns.
 fn refused<T>(text: String) -> PyResult<T> {
     Err(Error::InvalidArgument(text)).or_python()
 }
 
-/// A column of a dict, of exactly this type.
+/// Reads a column of exactly this type.
 fn column<T: Element + Copy>(columns: &Bound<'_, PyDict>, name: &str) -> PyResult<Vec<T>> {
     let Some(array) = columns.get_item(name)? else { return refused(format!("the columns of a tree lack {name}")) };
     let Ok(array) = array.extract::<PyReadonlyArray1<'_, T>>() else {
@@ -32,14 +32,14 @@ fn column<T: Element + Copy>(columns: &Bound<'_, PyDict>, name: &str) -> PyResul
     Ok(array.as_array().to_vec())
 }
 
-/// The same of a column that has so many entries.
+/// Reads a column of exactly `N` entries.
 fn fixed<T: Element + Copy, const N: usize>(columns: &Bound<'_, PyDict>, name: &str) -> PyResult<[T; N]> {
     let entries: Vec<T> = column(columns, name)?;
     let count = entries.len();
     entries.try_into().or_else(|_| refused(format!("the column {name} of a tree has {count} entries: there must be {N}")))
 }
 
-/// A number that a column has as a whole one of 64 bits.
+/// Converts a 64-bit number of a column.
 fn small<T: TryFrom<u64>>(number: u64, name: &str) -> PyResult<T> {
     T::try_from(number).or_else(|_| refused(format!("the column {name} of a tree has {number}, which is too large")))
 }
@@ -88,7 +88,7 @@ impl TreeView {
         })
     }
 
-    /// What Gumbel search answers by; None where the column `gumbel` is empty.
+    /// Reads the plan of Gumbel search; None if the column `gumbel` is empty.
     fn plan_of(columns: &Bound<'_, PyDict>) -> PyResult<Option<Plan>> {
         if column::<f64>(columns, "gumbel")?.is_empty() {
             return Ok(None);
@@ -109,7 +109,7 @@ impl TreeView {
 
 #[pymethods]
 impl TreeView {
-    /// The snapshot whose `columns()` these are.
+    /// Creates a snapshot from its `columns()`.
     #[new]
     fn new(version: u32, columns: &Bound<'_, PyDict>) -> PyResult<Self> {
         guarded(|| {
@@ -140,7 +140,7 @@ impl TreeView {
         })
     }
 
-    /// The snapshot as named arrays.
+    /// Returns the snapshot as named arrays.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         guarded(|| {
             let all = py.detach(|| self.0.to_columns());
@@ -204,17 +204,17 @@ impl TreeView {
         })
     }
 
-    /// For pickle: the class, the version and the columns.
+    /// Returns the class, the version and the columns, for pickle.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         Ok((py.get_type::<Self>().into_any(), (VERSION, self.columns(py)?)))
     }
 
-    /// A snapshot never changes: it is its own copy.
+    /// Snapshots are immutable: returns itself.
     fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }
 
-    /// The same.
+    /// Snapshots are immutable: returns itself.
     fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
         slf
     }

@@ -27,7 +27,7 @@ type EdgeColumns<'py> = (
 );
 
 impl TreeView {
-    /// Numbers of the root's edges, by action.
+    /// Scatters numbers of the root's edges by action.
     fn dense<T: Clone + Default>(&self, numbers: impl Iterator<Item = T>, num_actions: usize) -> Vec<T> {
         let mut dense = vec![T::default(); num_actions];
         for (&action, number) in self.0.tree().edges(self.0.tree().node(ROOT)).actions.iter().zip(numbers) {
@@ -49,7 +49,8 @@ impl TreeView {
 
 #[pymethods]
 impl TreeView {
-    /// (raw value, to_play, end, proven, distance, number of edges, opened, forced_depth_left, slot, rewards) of a node.
+    /// Returns (raw value, to_play, end, proven, distance, number of edges, opened, forced_depth_left, slot, rewards) of a
+    /// node.
     fn node(&self, node: u32) -> PyResult<NodeRow> {
         guarded(|| {
             self.check(node)?;
@@ -70,8 +71,8 @@ impl TreeView {
         })
     }
 
-    /// Columns of a node's edges: actions, visits, sums, priors, child nodes (-1: none), proven for the chooser (2: no), in flight,
-    /// categories.
+    /// Returns the columns of a node's edges: actions, visits, sums, priors, child nodes (-1: none), proven for the chooser (2:
+    /// unproven), in flight, categories.
     fn edges<'py>(&self, py: Python<'py>, node: u32) -> PyResult<EdgeColumns<'py>> {
         guarded(|| {
             self.check(node)?;
@@ -93,8 +94,7 @@ impl TreeView {
         })
     }
 
-    /// The move to play, as its place among the root's edges and its action; `verdicts` (action, plies of a win or -1 of a loss)
-    /// guard it.
+    /// Returns place and action of the move to play; `verdicts` (action, plies of a win or -1 for a loss) guard it.
     fn choose(&self, temperature: f64, verdicts: Vec<(u16, i64)>) -> PyResult<(usize, u16)> {
         guarded(|| {
             let verdict = |plies: i64| u32::try_from(plies).map_or(Verdict::Loss, Verdict::Win);
@@ -104,7 +104,7 @@ impl TreeView {
         })
     }
 
-    /// The probability of each action at a temperature; `greedy` is the place of the best.
+    /// Returns the probability of each action at a temperature; `greedy` is the place of the best.
     fn policy<'py>(&self, py: Python<'py>, temperature: f64, greedy: usize, num_actions: usize) -> PyResult<Bound<'py, PyArray1<f64>>> {
         guarded(|| {
             let policy = self.0.policy(temperature, greedy);
@@ -112,7 +112,7 @@ impl TreeView {
         })
     }
 
-    /// Visits of each action at the root.
+    /// Returns the visits of each action at the root.
     fn visits<'py>(&self, py: Python<'py>, num_actions: usize) -> PyResult<Bound<'py, PyArray1<i64>>> {
         guarded(|| {
             let edges = self.0.tree().edges(self.0.tree().node(ROOT));
@@ -120,7 +120,7 @@ impl TreeView {
         })
     }
 
-    /// The value of the root for the player to move there.
+    /// The value of the root for the player to move.
     #[getter]
     fn value(&self) -> PyResult<f64> {
         guarded(|| Ok(self.0.value()))
@@ -132,14 +132,14 @@ impl TreeView {
         guarded(|| Ok(py.detach(|| self.0.values())))
     }
 
-    /// What is proven of the root for the player to move there.
+    /// The proven result of the root for the player to move.
     #[getter]
     fn proven(&self) -> Option<i8> {
         let proven = self.0.tree().node(ROOT).proven;
         (proven != UNPROVEN).then_some(proven)
     }
 
-    /// The priors of the root without noise, by action; empty where there is no noise.
+    /// The root's priors without noise, by action; empty without noise.
     #[getter]
     fn clean_priors(&self) -> Vec<(u16, f32)> {
         self.0.clean_priors().to_vec()
@@ -169,35 +169,35 @@ impl TreeView {
         self.0.tree().root_visits
     }
 
-    /// The expected line that begins with the root's edge at `place`.
+    /// Returns the principal variation from the root's edge at `place`.
     fn principal_variation(&self, place: usize) -> PyResult<Vec<u16>> {
         guarded(|| Ok(self.0.principal_variation(place)))
     }
 
-    /// The mean depth of the simulations in the tree, and the depth of its deepest position, in plies. Looks at every node.
+    /// Returns the mean depth of the simulations and the depth of the deepest position, in plies. O(nodes).
     fn depths(&self, py: Python<'_>) -> PyResult<(f64, u32)> {
         guarded(|| Ok(py.detach(|| self.0.depths())))
     }
 
-    /// Memory in use, capacity counted.
+    /// The bytes in use, spare capacity included.
     #[getter]
     fn bytes(&self) -> usize {
         self.0.tree().bytes()
     }
 
-    /// Edges stored.
+    /// The number of stored edges.
     #[getter]
     fn num_edges(&self) -> usize {
         self.0.tree().num_edges()
     }
 
-    /// Nodes stored.
+    /// The number of nodes.
     #[getter]
     fn num_nodes(&self) -> usize {
         self.0.tree().num_nodes()
     }
 
-    /// Positions in the tree: the root and every move tried.
+    /// The number of positions: the root and every opened edge.
     #[getter]
     fn positions(&self) -> u32 {
         self.0.tree().positions

@@ -1,4 +1,4 @@
-//! Which moves give check, told before they are played; and mate in one.
+//! Checking moves, without playing them; mate in one.
 
 use cozy_chess::{
     get_between_rays, get_bishop_moves, get_bishop_rays, get_knight_moves, get_line_rays, get_pawn_attacks, get_rook_moves, get_rook_rays,
@@ -10,18 +10,18 @@ use crate::games::chess::has_move;
 
 const LAST_RANKS: BitBoard = BitBoard(Rank::First.bitboard().0 | Rank::Eighth.bitboard().0);
 
-/// What one position knows of checks: made once, asked for each of its moves.
+/// The checks of one position: computed once, queried per move.
 pub struct Checks<'a> {
     board: &'a Board,
     king: Square,
-    /// The squares from which a pawn, knight, bishop, rook or queen of the mover would attack the king; a king never does.
+    /// The squares from which the mover's pawn, knight, bishop, rook or queen would attack the king; a king never does.
     from: [BitBoard; 6],
-    /// The mover's pieces that stand alone between one of its sliders and the king.
+    /// The mover's pieces that alone block one of its sliders (discovered checks).
     covers: BitBoard,
 }
 
 impl<'a> Checks<'a> {
-    /// The checks of the side to move on `board`.
+    /// Computes the checks of the side to move.
     #[must_use]
     pub fn new(board: &'a Board) -> Self {
         let color = board.side_to_move();
@@ -43,27 +43,27 @@ impl<'a> Checks<'a> {
         Self { board, king, from, covers }
     }
 
-    /// Whether a legal move gives check.
+    /// Returns whether a legal move gives check.
     #[inline]
     #[must_use]
     pub fn gives_check(&self, mv: Move) -> bool {
         let Some(piece) = self.board.piece_on(mv.from) else { return false };
         let en_passant = piece == Piece::Pawn && mv.from.file() != mv.to.file() && !self.board.occupied().has(mv.to);
         if mv.promotion.is_some() || en_passant || is_castling(self.board, mv) {
-            // The move changes the lines in more than one place.
+            // The move changes several lines at once.
             return !after(self.board, mv).checkers().is_empty();
         }
         self.from[piece as usize].has(mv.to) || self.covers.has(mv.from) && !get_line_rays(self.king, mv.from).has(mv.to)
     }
 
-    /// Whether a legal move that gives check leaves no reply.
+    /// Returns whether a legal move mates.
     #[must_use]
     pub fn mates(&self, mv: Move) -> bool {
         let next = after(self.board, mv);
         !next.checkers().is_empty() && !has_move(&next)
     }
 
-    /// The legal moves of a piece that give check, and those that must be played to see whether they do.
+    /// Returns a piece's moves that give check, and those that must be played to decide it.
     #[inline]
     fn candidates(&self, moves: &PieceMoves) -> (BitBoard, BitBoard) {
         let unclear = match moves.piece {
@@ -81,7 +81,7 @@ impl<'a> Checks<'a> {
         (clear & moves.to & !unclear, unclear & moves.to)
     }
 
-    /// Calls `visit` with the legal moves that give check until it says true; whether it did.
+    /// Calls `visit` with the checking moves until it returns true; returns whether it did.
     #[inline]
     pub(crate) fn any(&self, mut visit: impl FnMut(Move) -> bool) -> bool {
         self.board.generate_moves(|moves| {
@@ -91,8 +91,7 @@ impl<'a> Checks<'a> {
         })
     }
 
-    /// A move that mates at once. Of the pieces a pawn may become, the queen and the knight say it all: whatever a rook or a
-    /// bishop attacks, a queen does, too.
+    /// Returns a mate in one. Of promotions, queen and knight suffice: a queen attacks whatever a rook or bishop does.
     #[must_use]
     pub fn mate_in_one(&self) -> Option<Move> {
         let mut found = None;

@@ -1,4 +1,4 @@
-//! What kind of move a move is: the ten categories of the hybrid search, in the order in which they are tried.
+//! Move categories: the ten categories of the hybrid search, in the order in which they are tried.
 
 use cozy_chess::{Board, Move, Piece};
 
@@ -14,9 +14,9 @@ pub const CATEGORIES: usize = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum MoveCategory {
-    /// Mates at once, or begins a mate that is known.
+    /// Mates at once, or begins a known mate.
     ForcedMate = 0,
-    /// A pawn becomes a queen, by a capture too.
+    /// A promotion to a queen, capturing or not.
     PromotionToQueen = 1,
     /// A capture whose exchange wins more than the threshold.
     WinningCapture = 2,
@@ -36,38 +36,37 @@ pub enum MoveCategory {
     LosingCapture = 9,
 }
 
-/// What a position is told about its moves.
+/// What the category of a move depends on beside the position.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CategoryOptions {
-    /// A move that is known to begin a forced mate.
+    /// A move known to begin a forced mate.
     pub mate: Option<Action>,
-    /// QuiescenceResult moves that were good answers elsewhere. One that is not legal here, or not quiet, does not count.
+    /// Quiet killer moves; ignored where illegal or not quiet.
     pub killers: [Option<Action>; 2],
     /// Exchanges that win or lose no more than this are even; at least 0, in centipawns.
     pub see_threshold: i32,
-    /// What the pieces are worth in an exchange.
+    /// Piece values of exchanges.
     pub values: SeeValues,
 }
 
-/// A legal move and its kind.
+/// A legal move with its category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Categorized {
     /// The move.
     pub mv: Move,
     /// Its action.
     pub action: Action,
-    /// Its kind.
+    /// Its category.
     pub category: MoveCategory,
-    /// Whether it gives check, which captures do not tell by their kind.
+    /// Whether it gives check, which the categories of captures do not tell.
     pub gives_check: bool,
 }
 
 /// Replaces `categories` by one entry for each legal move, in the order of `legal_actions`.
 ///
-/// The first rule that fits gives the category: mates at once, or is the known mating move; queen promotion; captures (en passant
-/// and underpromotions by capture too) by their exchange; first, second killer; check; high history; the rest.
-/// `history` gives the score of an action. It is high if it is above 0 and at least half of the highest score of the quiet moves
-/// here: all that neither capture nor promote to a queen.
+/// The first that applies: mates at once or is the known mating move; queen promotion; captures (en passant and capturing
+/// underpromotions included) by their exchange; first and second killer; check; high history; the rest. `history` returns the
+/// score of an action; it is high if positive and at least half of the maximum among the quiet moves of this position.
 pub fn categorize(game: &Chess, options: &CategoryOptions, history: impl Fn(Action) -> f64, categories: &mut Vec<Categorized>) {
     categories.clear();
     if game.is_drawn_automatically() {
@@ -97,7 +96,7 @@ pub fn categorize(game: &Chess, options: &CategoryOptions, history: impl Fn(Acti
     }
 }
 
-/// The category of a move but for its history.
+/// Returns the category of a move apart from its history.
 fn fixed(board: &Board, checks: &Checks<'_>, options: &CategoryOptions, mv: Move, action: Action, check: bool) -> MoveCategory {
     if options.mate == Some(action) || check && checks.mates(mv) {
         MoveCategory::ForcedMate
@@ -120,7 +119,7 @@ fn fixed(board: &Board, checks: &Checks<'_>, options: &CategoryOptions, mv: Move
     }
 }
 
-/// Whether a move captures or promotes to a queen: history says nothing of such moves.
+/// Returns whether a move captures or promotes to a queen; history covers the others.
 fn is_forcing(board: &Board, mv: Move) -> bool {
     mv.promotion == Some(Piece::Queen) || captures(board, mv)
 }

@@ -1,8 +1,8 @@
-//! What can be told of a move without playing it: where it goes, what it takes, what it puts at risk, what it attacks.
+//! Features of a move, computed without playing it: destination, capture, risk, attacks.
 //!
-//! A feature is a number below `FEATURES`. A move has a dozen of them, each in full or in part: those of squares are shared
-//! between middlegame and endgame by the material that is left. Squares are seen from the side that moves, so that colours do
-//! not matter. `move_scores.rs` gives each feature a weight.
+//! A feature is an index below `FEATURES`. A move has a dozen of them, each with a weight up to 1: square features are tapered
+//! between middlegame and endgame by material. Squares are from the mover's side, so that colours do not matter. `move_scores`
+//! weights them.
 
 use cozy_chess::{
     get_bishop_moves, get_king_moves, get_knight_moves, get_pawn_attacks, get_rook_moves, BitBoard, Board, Color, File,
@@ -16,10 +16,10 @@ use crate::games::chess::Chess;
 
 /// Nothing, pawn, knight, bishop, rook, queen.
 const VICTIMS: usize = 6;
-/// How safe a square is for a piece: see `Surroundings::risk`.
+/// Safety of a piece on a square: see `Surroundings::risk`.
 const RISKS: usize = 4;
 
-// Where each kind of feature begins.
+// The first index of each group of features.
 const EXCHANGE: usize = 0;
 const TO_SQUARE: usize = EXCHANGE + 6 * VICTIMS * RISKS * RISKS;
 const FROM_SQUARE: usize = TO_SQUARE + 2 * 6 * 64;
@@ -33,32 +33,32 @@ const PASSED: usize = GUARD + 6;
 const EVASION: usize = PASSED + 8;
 const RECAPTURE: usize = EVASION + 6 * 2;
 const OUTCOME: usize = RECAPTURE + 6;
-/// How many features there are.
+/// Number of features.
 pub const FEATURES: usize = OUTCOME + 4 * VICTIMS;
 
-/// What one position knows: made once, asked for each of its moves.
+/// The attacks of one position: computed once, queried per move.
 pub struct Surroundings<'a> {
     board: &'a Board,
     color: Color,
     enemy_king: Square,
-    /// What the other side attacks with pawns; with knights and bishops too; with rooks too; with anything.
+    /// Squares the opponent attacks with pawns; with minor pieces as well; with rooks as well; with any piece.
     threats: [BitBoard; 4],
-    /// What the side to move attacks with anything, and with two pieces or more.
+    /// Squares the side to move attacks with any piece, and with two or more.
     guarded: BitBoard,
     guarded_twice: BitBoard,
-    /// Its pieces that could be taken at a profit.
+    /// Own pieces that can be captured with profit.
     at_risk: BitBoard,
-    /// Where an enemy pawn stands in the way of a pawn, or may capture it later.
+    /// Squares in front of enemy pawns: not passed there.
     stopped: BitBoard,
     in_check: bool,
-    /// Where the last move captured.
+    /// Square of the last capture.
     captured_on: Option<Square>,
-    /// From 0, the endgame, to 1.
+    /// Game phase, from 0 (endgame) to 1.
     middlegame: f32,
 }
 
 impl<'a> Surroundings<'a> {
-    /// What the moves of `game` are told about its position.
+    /// Computes the attacks of a position.
     #[must_use]
     pub fn new(game: &'a Chess) -> Self {
         let board = game.board();
@@ -107,8 +107,8 @@ impl<'a> Surroundings<'a> {
         found
     }
 
-    /// 0: nobody attacks the square; 1: nobody does at a profit, `piece` being guarded there; 2: it is not guarded; 3: something
-    /// cheaper attacks it.
+    /// Returns 0 if the square is not attacked, 1 if not with profit since `piece` is guarded there, 2 if it is not guarded, 3
+    /// if a cheaper piece attacks it.
     fn risk(&self, piece: Piece, square: Square, guarded: BitBoard) -> usize {
         let cheaper = match piece {
             Pawn | King => false,
@@ -124,7 +124,7 @@ impl<'a> Surroundings<'a> {
         }
     }
 
-    /// Calls `visit` with the features of a legal move, and how much of each it has.
+    /// Calls `visit` with the features of a legal move and their weights.
     #[inline]
     pub fn features(&self, one: &Categorized, mut visit: impl FnMut(usize, f32)) {
         let (board, mv) = (self.board, one.mv);
@@ -136,7 +136,7 @@ impl<'a> Surroundings<'a> {
         }
         let en_passant = piece == Pawn && mv.from.file() != mv.to.file() && !board.occupied().has(mv.to);
         let victim = if en_passant { 1 } else { board.piece_on(mv.to).map_or(0, |piece| piece as usize + 1) };
-        // A piece does not guard the square it goes to; a pawn that goes straight on never did.
+        // A piece does not guard its destination; neither does a pawn that advances.
         let straight = piece == Pawn && mv.from.file() == mv.to.file();
         let to_risk = self.risk(piece, mv.to, if straight { self.guarded } else { self.guarded_twice });
         let from_risk = self.risk(piece, mv.from, self.guarded);
@@ -149,7 +149,7 @@ impl<'a> Surroundings<'a> {
         visit(FROM_SQUARE + place * 64 + from, middlegame);
         visit(FROM_SQUARE + (6 + place) * 64 + from, endgame);
         visit(NEAR_KING + place * 8 + distance(mv.to, self.enemy_king), 1.0);
-        // QuiescenceResult moves differ by killers and history, which are another matter.
+        // Killers and history distinguish quiet moves; the features do not.
         match one.category {
             MoveCategory::ForcedMate => visit(OUTCOME, 1.0),
             MoveCategory::WinningCapture => visit(OUTCOME + VICTIMS + victim, 1.0),
@@ -182,13 +182,13 @@ impl<'a> Surroundings<'a> {
         }
     }
 
-    /// The number of a square as the side to move sees it, its own first rank first.
+    /// Returns the index of a square from the mover's side, own first rank first.
     fn seen(&self, square: Square) -> usize {
         square.relative_to(self.color) as usize
     }
 }
 
-/// What a piece attacks from a square, the board being as it is.
+/// Returns the attacks of a piece from a square on the given board.
 #[inline]
 fn attacks(board: &Board, piece: Piece, color: Color, square: Square) -> BitBoard {
     match piece {
@@ -201,13 +201,13 @@ fn attacks(board: &Board, piece: Piece, color: Color, square: Square) -> BitBoar
     }
 }
 
-/// Moves of a king from one square to the other.
+/// Returns the distance of two squares in king moves.
 fn distance(one: Square, other: Square) -> usize {
     let files = (one.file() as usize).abs_diff(other.file() as usize);
     files.max((one.rank() as usize).abs_diff(other.rank() as usize))
 }
 
-/// The squares in front of pawns, on their files and those beside them: no pawn of the other side passes there.
+/// Returns the squares in front of pawns, on their files and adjacent ones.
 fn in_front_of(pawns: BitBoard, color: Color) -> BitBoard {
     let squares = if color == Color::White { pawns.0 } else { pawns.0.swap_bytes() };
     let mut fill = squares << 8;

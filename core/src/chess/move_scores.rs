@@ -1,4 +1,4 @@
-//! How promising a move looks before it is tried: a sum of weights of its features, history_table from searches.
+//! Move scores: a weighted sum of features that scales priors, learned from searches.
 
 use super::move_category::Categorized;
 use super::move_features::{Surroundings, FEATURES};
@@ -6,7 +6,7 @@ use super::move_weights::LEARNED;
 use crate::error::Error;
 use crate::games::chess::Chess;
 
-/// No weight is further from 0, in thousandths.
+/// Upper bound of the size of weights, in thousandths.
 const MOST: i32 = 20_000;
 
 /// A weight for each feature of a move.
@@ -19,7 +19,7 @@ impl MoveScores {
     /// Weights in thousandths, one for each feature.
     ///
     /// # Errors
-    /// `Error::InvalidArgument` says how many weights there must be, and within which bounds.
+    /// `Error::InvalidArgument` names the number of weights and their bounds.
     pub fn new(weights: &[i32]) -> Result<Self, Error> {
         if weights.len() != FEATURES {
             return Err(Error::InvalidArgument(format!("move_scores has {} weights: it must have {FEATURES}", weights.len())));
@@ -30,7 +30,7 @@ impl MoveScores {
         Ok(Self { weights: weights.iter().map(|&weight| weight as f32 / 1000.0).collect() })
     }
 
-    /// The weights in thousandths.
+    /// Returns the weights in thousandths.
     #[must_use]
     pub fn weights(&self) -> Vec<i32> {
         self.weights.iter().map(|weight| (weight * 1000.0).round() as i32).collect()
@@ -48,7 +48,7 @@ impl MoveScores {
 }
 
 impl Default for MoveScores {
-    /// The weights that were history_table.
+    /// The learned weights.
     fn default() -> Self {
         Self { weights: LEARNED.iter().map(|&weight| f32::from(weight) / 1000.0).collect() }
     }

@@ -1,4 +1,4 @@
-//! The weights of `MoveScores`, in thousandths: history_table from the choices of a stronger player (docs/hybrid.md).
+//! The weights of `MoveScores` in thousandths, learned from the choices of a stronger player (docs/hybrid.md).
 
 use super::move_features::FEATURES;
 

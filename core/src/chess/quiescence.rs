@@ -1,5 +1,4 @@
-//! Quiescence: the captures and queen promotions of a position are played out before it is scored, so that no piece is
-//! counted that the next move takes. Check is answered with every move there is.
+//! Quiescence search: captures and queen promotions are searched before a position is evaluated; in check, all moves.
 
 use cozy_chess::{BitBoard, Board, Color, Move, Piece, PieceMoves, Rank, Square};
 
@@ -10,16 +9,16 @@ use crate::games::chess::is_insufficient;
 /// The score of a mate; one in n plies scores n less.
 pub const MATE: i32 = 1_000_000;
 
-/// How far captures are played out.
+/// Limits of the quiescence search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quiescence {
-    /// Plies at most; 0 is the static score.
+    /// Maximum depth in plies; 0 is the static evaluation.
     pub max_depth: u32,
-    /// Positions at most; those met later count with their static score. Few positions are so wild.
+    /// Upper bound of visited positions; later ones get their static evaluation.
     pub max_nodes: u32,
-    /// A capture that even with this many centipawns more would not reach the best score so far is left out; None leaves none out.
+    /// Margin of delta pruning in centipawns; None disables it.
     pub delta_margin: Option<i32>,
-    /// What the pieces are worth in exchanges; captures that lose by them are left out.
+    /// Piece values of exchanges; losing captures are pruned.
     pub values: SeeValues,
 }
 
@@ -29,23 +28,23 @@ impl Default for Quiescence {
     }
 }
 
-/// What a quiescence search has found.
+/// The result of a quiescence search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuiescenceResult {
-    /// Centipawns for the side to move; beyond `MATE - 100` for a mate.
+    /// Centipawns for the side to move; above `MATE - 100` for a mate.
     pub score: i32,
-    /// Positions looked at.
+    /// Visited positions.
     pub nodes: u32,
 }
 
 impl Quiescence {
-    /// The score of a position when the captures are over.
+    /// Returns the quiescence score of a position.
     #[must_use]
     pub fn search(&self, board: &Board, pesto: &Pesto) -> QuiescenceResult {
         self.search_within(board, pesto, -MATE, MATE)
     }
 
-    /// The same, exact between `alpha` and `beta`; outside, a bound (fail-soft).
+    /// `search` with a window: exact between `alpha` and `beta`, outside a bound (fail-soft).
     #[must_use]
     pub fn search_within(&self, board: &Board, pesto: &Pesto, alpha: i32, beta: i32) -> QuiescenceResult {
         let mut search = Search { options: self, pesto, nodes: 0, moves: Vec::with_capacity(128) };
@@ -58,7 +57,7 @@ struct Search<'a> {
     options: &'a Quiescence,
     pesto: &'a Pesto,
     nodes: u32,
-    /// The moves of all positions on the way down, with the number that orders them: no two of a position have the same.
+    /// The moves of all positions on the current line, with distinct ordering keys per position.
     moves: Vec<(i64, Move)>,
 }
 
@@ -110,13 +109,13 @@ impl Search<'_> {
         best
     }
 
-    /// Whether the exchange that the move begins loses. Who takes something of more worth need not ask.
+    /// Returns whether the move loses its exchange; capturing a more valuable piece never does.
     fn loses(&self, board: &Board, mv: Move, gain: i32) -> bool {
         let risk = mv.promotion.or_else(|| board.piece_on(mv.from)).map_or(0, |piece| self.options.values.of(piece));
         gain < risk && !see_at_least(board, mv, &self.options.values, 0)
     }
 
-    /// Puts the captures and queen promotions on the stack; in check, all moves.
+    /// Pushes captures and queen promotions; in check, all moves.
     fn generate(&mut self, board: &Board, in_check: bool) {
         let color = board.side_to_move();
         let enemy = board.colors(!color);
@@ -127,17 +126,16 @@ impl Search<'_> {
             let pawn = moves.piece == Piece::Pawn;
             let mut wanted = enemy;
             if pawn {
-                // A pawn that goes straight on to the square behind the other is none of this.
-                let beside = !moves.from.file().bitboard();
-                wanted |= last_rank | en_passant & beside;
+                // A pawn that advances to the en passant square does not capture.
+                let other_files = !moves.from.file().bitboard();
+                wanted |= last_rank | en_passant & other_files;
             }
             let targets = if in_check { moves.to } else { moves.to & wanted };
             for mv in (PieceMoves { to: targets, ..moves }) {
                 if !in_check && mv.promotion.is_some_and(|piece| piece != Piece::Queen) {
                     continue;
                 }
-                // The most valuable victim first, taken by the least valuable piece; then as the mover sees the board,
-                // so that both colours play alike.
+                // Most valuable victim, least valuable attacker; then from the mover's side, so that both colours order alike.
                 let worth = 16 * options.values.gain(board, mv) - options.values.of(moves.piece);
                 let order = (i64::from(worth) << 16) + tie_break(mv, color);
                 stack.push((order, mv));
@@ -146,14 +144,14 @@ impl Search<'_> {
         });
     }
 
-    /// Takes the best move off the stack, as long as one of this position is left.
+    /// Pops the best remaining move of this position.
     fn next_move(&mut self, first: usize) -> Option<Move> {
         let (place, _) = self.moves.get(first..)?.iter().enumerate().max_by_key(|(_, (order, _))| *order)?;
         Some(self.moves.swap_remove(first + place).1)
     }
 }
 
-/// A number of a move from its mover's side, below 2^16.
+/// Returns the index of a move from the mover's side, below 2^16.
 fn tie_break(mv: Move, color: Color) -> i64 {
     let [from, to] = [mv.from, mv.to].map(|square| square.relative_to(color) as i64);
     from << 9 | to << 3 | mv.promotion.map_or(0, |piece| piece as i64)

@@ -1,20 +1,19 @@
-//! Static exchange evaluation: what a move wins or loses by captures on its target square.
+//! Static exchange evaluation: the material that a move wins or loses by captures on its target square.
 //!
-//! Both sides may go on capturing on that square, with any piece that may legally do so, or stop; each does what is best for it.
-//! All captures are legal moves: a pinned piece stays where it is, a king takes only what is undefended, pieces behind others
-//! join in when the way is free, pawns promote, and a capture that leaves its side in check is not made.
-//! What happens elsewhere on the board does not count, so a capture en passant can begin an exchange but never continue one.
+//! Both sides may continue with any legal capture on that square or stop, whichever is better. Captures are legal moves: pins,
+//! defended squares, discovered attackers, promotions and checks count. Other squares do not, so en passant may begin an
+//! exchange but never continue one.
 
 use cozy_chess::{
     get_bishop_moves, get_bishop_rays, get_king_moves, get_knight_moves, get_pawn_attacks, get_rook_moves, get_rook_rays, BitBoard, Board,
     Color, Move, Piece, Rank, Square,
 };
 
-/// Captures that are looked at with all alternatives. Beyond it, which only boards full of queens reach, the least valuable
-/// piece captures and no other: an exchange stays cheap on any board.
+/// Captures searched with all alternatives. Beyond, which needs a board full of queens, only the least valuable attacker
+/// captures.
 const MAX_CAPTURES: u32 = 1024;
 
-/// What the pieces are worth in an exchange, in centipawns. A king is never captured.
+/// Piece values in centipawns. A king is never captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeeValues {
     /// Pawn, knight, bishop, rook, queen, king.
@@ -28,7 +27,7 @@ impl SeeValues {
         Self { pieces: [pawn, knight, bishop, rook, queen, 0] }
     }
 
-    /// The value of a piece; a king has none.
+    /// Returns the value of a piece; 0 for a king.
     #[inline]
     #[must_use]
     pub const fn of(&self, piece: Piece) -> i32 {
@@ -40,7 +39,7 @@ impl SeeValues {
         best.unwrap_or(0) - self.of(Piece::Pawn)
     }
 
-    /// What `mv` brings at once: what it captures, and what a promotion adds.
+    /// Returns the immediate gain of a move: capture and promotion.
     #[inline]
     #[must_use]
     pub fn gain(&self, board: &Board, mv: Move) -> i32 {
@@ -61,7 +60,7 @@ impl Default for SeeValues {
     }
 }
 
-/// The centipawns that a legal move wins (or loses, below 0) for the side that makes it, in the exchange on its target square.
+/// Returns the centipawns that a legal move wins for its side (negative: loses) in the exchange on its target square.
 #[must_use]
 pub fn see(board: &Board, mv: Move, values: &SeeValues) -> i32 {
     let gain = values.gain(board, mv);
@@ -72,7 +71,7 @@ pub fn see(board: &Board, mv: Move, values: &SeeValues) -> i32 {
     gain - Exchange { values, square: mv.to, captures: 0 }.best(&next, 0, i32::MAX)
 }
 
-/// Whether `see` is at least `threshold`; faster than `see` itself.
+/// Returns whether `see` is at least `threshold`; faster than `see`.
 #[must_use]
 pub fn see_at_least(board: &Board, mv: Move, values: &SeeValues, threshold: i32) -> bool {
     let gain = values.gain(board, mv);
@@ -82,19 +81,19 @@ pub fn see_at_least(board: &Board, mv: Move, values: &SeeValues, threshold: i32)
     if is_castling(board, mv) {
         return true;
     }
-    // The reply may not win more than this.
-    let room = gain - threshold;
+    // Upper bound of the reply's gain.
+    let squares = gain - threshold;
     let next = after(board, mv);
-    Exchange { values, square: mv.to, captures: 0 }.best(&next, room, room.saturating_add(1)) <= room
+    Exchange { values, square: mv.to, captures: 0 }.best(&next, squares, squares.saturating_add(1)) <= squares
 }
 
-/// Whether the move is castling, which the board writes as the king taking its rook. Nothing can be captured where it ends.
+/// Returns whether the move is castling, encoded as the king capturing its rook. Nothing can be captured on its squares.
 #[inline]
 pub(super) fn is_castling(board: &Board, mv: Move) -> bool {
     board.colors(board.side_to_move()).has(mv.to)
 }
 
-/// The board after a legal move.
+/// Returns the board after a legal move.
 #[inline]
 pub(crate) fn after(board: &Board, mv: Move) -> Board {
     let mut next = board.clone();
@@ -109,7 +108,7 @@ struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// What the side to move can win by going on, at least 0: exact between `alpha` and `beta`, else only on the right side of them.
+    /// Returns the gain of the side to move by continuing, at least 0: exact between `alpha` and `beta`, else a bound.
     fn best(&mut self, board: &Board, alpha: i32, beta: i32) -> i32 {
         let color = board.side_to_move();
         let attackers = attackers(board, self.square, color);
@@ -151,7 +150,7 @@ impl Exchange<'_> {
     }
 }
 
-/// The pieces of one colour that attack a square.
+/// Returns the pieces of one colour that attack a square.
 #[inline]
 fn attackers(board: &Board, square: Square, color: Color) -> BitBoard {
     let own = board.colors(color);

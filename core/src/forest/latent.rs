@@ -18,7 +18,7 @@ pub const LARGEST_REWARD: f64 = 1e12;
 /// The root of a tree, as the model and the caller describe it.
 #[derive(Clone, Copy, Debug)]
 pub struct Root<'a> {
-    /// Who buffers.
+    /// The player to move.
     pub to_play: u8,
     /// The legal actions.
     pub legal: &'a [u16],
@@ -70,7 +70,7 @@ fn check_root(config: &WorldConfig<Latent>, root: Root<'_>, row: usize) -> Resul
 }
 
 impl Forest<Latent> {
-    /// Plants a tree for each root, with its key: the slots of the roots. Where one is wrong, none is root_tree.
+    /// Plants a tree for each root and key; returns the slots of the roots. If one is invalid, none is planted.
     ///
     /// # Errors
     /// `Error::InvalidArgument` or `Error::Evaluation` name the row.
@@ -152,7 +152,7 @@ impl Forest<Latent> {
         Ok((tree.slot(ROOT).unwrap_or(u32::MAX), released))
     }
 
-    /// Who buffers after `action` at the root of tree `index`, as far as the tree knows.
+    /// Returns the player to move after `action` at the root of tree `index`, if the tree has its node.
     ///
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.

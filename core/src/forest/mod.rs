@@ -51,7 +51,7 @@ pub struct Forest<W: World> {
     slots: SlotAllocator,
     /// Rows that wait for `step` (external worlds).
     stepping: Vec<Row>,
-    /// Trees that are status about together (compiled worlds and learned models).
+    /// Trees that are evaluated together (compiled worlds and learned models).
     groups: Vec<pipeline::Group>,
     /// Time spent in exchanges with a network.
     pub pipeline_times: pipeline::PipelineTimes,
@@ -181,15 +181,15 @@ impl<W: World> Forest<W> {
         });
     }
 
-    /// Runs every tree inside the engine until none wants more or `stop` says so. With `share`, trees take turns of a few
-    /// simulations, so that a limit of time is pipeline_times on all of them alike.
+    /// Runs every tree inside the engine until none wants more or `stop` returns true. With `share`, trees take turns of a few
+    /// simulations, so that they share a time limit evenly.
     pub fn run(&mut self, share: bool, stop: Stop<'_>) {
         let threads_per_tree = if self.trees.len() == 1 { self.threads } else { 1 };
         let done = |tree: &TreeSearch<W>| tree.search_state.simulations - tree.search_state.begun;
         while !stop() {
             // Trees that are behind catch up first, e.g. those that a stop excluded from the last turn.
             let Some(least) = self.trees.iter().filter(|tree| tree.wants_more(&self.config)).map(done).min() else { return };
-            // Turns begin with one simulation, so that a short time is not pipeline_times on the first trees alone.
+            // Turns begin with one simulation, so that a short time limit reaches all trees.
             let level = if share { least + least.clamp(1, SIMULATIONS_PER_TURN) } else { u64::MAX };
             self.each_in_parallel(|tree, config| {
                 if !stop() {

@@ -1,5 +1,5 @@
-//! Trees that are searched elsewhere: beside their network or model, where that computes. The engine says what the roots are, and is
-//! told what was results; the trees are then as if it had searched them itself.
+//! Offloading searches to a device: the engine exports the roots and imports the results; the trees are then the same as if it
+//! had searched them itself.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -63,7 +63,7 @@ pub(crate) struct Group {
 }
 
 impl<W: World> Forest<W> {
-    /// SearchConfig the trees into groups of about the same size, at most `most` trees each: how many trees each has.
+    /// Splits the trees into groups of similar size with at most `max_trees` each; returns their sizes.
     pub fn form_groups(&mut self, max_trees: usize) -> Vec<usize> {
         let trees = self.trees.len();
         let count = trees.div_ceil(max_trees.max(1)).max(1);
@@ -91,9 +91,9 @@ impl<G: Analyzed> Forest<Compiled<G>> {
         let Self { config, trees, groups, threads, .. } = self;
         let (config, threads, group) = (&*config, *threads, &mut groups[index]);
         let trees = &mut trees[range];
-        let room = trees.len() * config.in_flight as usize;
-        if requests.as_ref().is_some_and(|requests| requests.len() < room * layout.words()) {
-            return Err(Error::Usage(format!("requests has no room for {room} rows")));
+        let capacity = trees.len() * config.in_flight as usize;
+        if requests.as_ref().is_some_and(|requests| requests.len() < capacity * layout.words()) {
+            return Err(Error::Usage(format!("requests has no room for {capacity} rows")));
         }
         let columns = layout.legal + 1;
         let begun = Instant::now();
@@ -111,7 +111,7 @@ impl<G: Analyzed> Forest<Compiled<G>> {
         let expected: Vec<Range<usize>> = pieces_of(&group.rows, size);
         let (gathers, open) = (requests.is_some(), AtomicBool::new(false));
         let mut requests = requests;
-        group.next_legal.resize(room.max(trees.len()), 0);
+        group.next_legal.resize(capacity.max(trees.len()), 0);
         let mut overflow: Vec<Overflow> = expected.iter().map(|_| Overflow::default()).collect();
         {
             let lines = split_rows(requests.as_deref_mut().unwrap_or_default(), &mut group.next_legal, &expected, layout.words());

@@ -74,9 +74,9 @@ impl Forest<Latent> {
         let Self { config, trees, groups, threads, slots, .. } = self;
         let (config, threads, group) = (&*config, *threads, &mut groups[index]);
         let trees = &mut trees[range];
-        let room = trees.len() * config.in_flight as usize;
-        if requests.as_ref().is_some_and(|requests| requests.len() < room * REQUEST_NUMBERS) {
-            return Err(Error::Usage(format!("requests has no room for {room} rows")));
+        let capacity = trees.len() * config.in_flight as usize;
+        if requests.as_ref().is_some_and(|requests| requests.len() < capacity * REQUEST_NUMBERS) {
+            return Err(Error::Usage(format!("requests has no room for {capacity} rows")));
         }
         let begun = Instant::now();
         group.rows.resize(trees.len(), 1);

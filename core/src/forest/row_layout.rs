@@ -1,4 +1,4 @@
-//! Questions of a compiled game as words_of_rows of words, written where a network reads them.
+//! Requests of a compiled game as rows of words in the network's input buffer.
 
 use std::ops::Range;
 
@@ -7,33 +7,33 @@ use crate::games::{Compiled, Game};
 use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
 
-/// Where the config of a question lie in its layout of 64-bit words: bit planes, then scalars (two to a word, float32), then legal
-/// actions (four to a word, 16 bits), the low bits first; what is overflow the last of them is 0.
+/// The layout of a request in 64-bit words: bit planes, scalars (two float32 per word), legal actions (four 16-bit ones per
+/// word); low bits first, padded with 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowLayout {
-    /// Bit planes, one to a word.
+    /// Number of bit planes, one per word.
     pub planes: usize,
-    /// Scalars.
+    /// Number of scalars.
     pub scalars: usize,
-    /// Places for legal actions.
+    /// Capacity of legal actions.
     pub legal: usize,
 }
 
 impl RowLayout {
-    /// The layout of a game.
+    /// Returns the layout of a game.
     #[must_use]
     pub const fn of<G: Game>() -> Self {
         Self { planes: G::PLANES, scalars: G::SCALARS, legal: G::MAX_LEGAL }
     }
 
-    /// Words in a layout.
+    /// Returns the words per row.
     #[must_use]
     pub const fn words(self) -> usize {
         self.planes + self.scalars.div_ceil(2) + self.legal.div_ceil(4)
     }
 }
 
-/// The words_of_rows, and the counts of legal actions, that belong to each of `places`; none where there are no words_of_rows.
+/// Splits rows, and their numbers of legal actions, by `places`; empty slices without rows.
 pub(super) fn split_rows<'a>(
     mut words_of_rows: &'a mut [u64],
     mut legal: &'a mut [u16],
@@ -51,14 +51,14 @@ pub(super) fn split_rows<'a>(
     places.iter().map(split).collect()
 }
 
-/// Lines of some trees that have more of them than was expected, and the counts of their legal actions.
+/// Rows beyond the expected number, and their numbers of legal actions.
 #[derive(Debug, Default)]
 pub(super) struct Overflow {
     words_of_rows: Vec<u64>,
     legal: Vec<u16>,
 }
 
-/// Writes requests, one layout after another.
+/// Writes requests row after row.
 pub(super) struct RequestWriter<'a> {
     layout: RowLayout,
     words_of_rows: std::slice::ChunksExactMut<'a, u64>,
@@ -73,7 +73,7 @@ impl<'a> RequestWriter<'a> {
         Self { layout, words_of_rows, legal: legal.iter_mut(), overflow, scalars: vec![0.0; layout.scalars] }
     }
 
-    /// Writes a layout for every waiting leaf of a tree, and how many legal actions it has: how many words_of_rows.
+    /// Writes a row and its number of legal actions for every waiting leaf of a tree; returns the number of rows.
     pub(super) fn write<G: Analyzed>(&mut self, tree: &Tree, search_state: &SearchState<Compiled<G>>) -> u32 {
         let mut written = 0;
         for leaf in search_state.pending.iter().filter(|leaf| leaf.value.is_none()) {
@@ -97,7 +97,7 @@ impl<'a> RequestWriter<'a> {
             for (word, pair) in scalar_words.iter_mut().zip(self.scalars.chunks(2)) {
                 *word = pair.iter().rev().fold(0, |word, scalar| word << 32 | u64::from(scalar.to_bits()));
             }
-            // Devices look at all places.
+            // The device reads the whole capacity.
             legal_words.fill(0);
             if cfg!(target_endian = "little") {
                 bytemuck::cast_slice_mut::<u64, u16>(legal_words)[..actions.len()].copy_from_slice(actions);
@@ -111,8 +111,8 @@ impl<'a> RequestWriter<'a> {
     }
 }
 
-/// Moves words_of_rows, and their counts, that were written from where each of `expected` begins to `places`, where they belong now that it is
-/// known how many there are of each; those `overflow` come behind the others of their place.
+/// Moves rows and their counts from the beginnings of `expected` to their final `places`; `overflow` rows follow the others of
+/// their place.
 pub(super) fn close_gaps(
     words_of_rows: &mut [u64],
     legal: &mut [u16],
@@ -126,8 +126,7 @@ pub(super) fn close_gaps(
         words_of_rows.copy_within(from.start * words..(from.start + count) * words, to.start * words);
         legal.copy_within(from.start..from.start + count, to.start);
     };
-    // Both are in the same order, so that what moves down, the lowest first, and what moves up, the highest first, never covers
-    // what is still to be moved.
+    // Both are in the same order: moving down from the lowest and up from the highest never overwrites rows still to be moved.
     let pairs = || expected.iter().zip(places);
     pairs().filter(|(from, to)| to.start < from.start).for_each(|(from, to)| shift(from, to));
     pairs().rev().filter(|(from, to)| to.start > from.start).for_each(|(from, to)| shift(from, to));
@@ -160,10 +159,10 @@ mod tests {
         ) {
             let expected = ranges(counts.iter().map(|&(expected, _)| expected));
             let places = ranges(counts.iter().map(|&(_, written)| written));
-            let room = expected.iter().chain(&places).map(|range| range.end).max().unwrap_or(0);
-            let (mut words_of_rows, mut legal) = (vec![u64::MAX; room * words], vec![u16::MAX; room]);
+            let capacity = expected.iter().chain(&places).map(|range| range.end).max().unwrap_or(0);
+            let (mut words_of_rows, mut legal) = (vec![u64::MAX; capacity * words], vec![u16::MAX; capacity]);
             let mut overflow: Vec<Overflow> = counts.iter().map(|_| Overflow::default()).collect();
-            // Every layout has the number that its row is to have.
+            // Every row holds its index.
             for ((from, to), overflow) in expected.iter().zip(&places).zip(&mut overflow) {
                 for (offset, row) in to.clone().enumerate() {
                     let layout = vec![row as u64; words];

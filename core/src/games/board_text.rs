@@ -1,17 +1,17 @@
-//! What the small games share: results, the names of squares, how boards are drawn.
+//! Text of the small games: results, names of squares, drawn boards.
 
 use std::fmt;
 
 use crate::error::Error;
 use crate::games::{Action, Game};
 
-/// The result, as player 0 sees it, of a game that `player` has won.
+/// Returns the result for player 0 of a game that `player` won.
 #[inline]
 pub(super) fn win_of(player: u8) -> i8 {
     1 - 2 * player as i8
 }
 
-/// `a1` for 0, with columns lettered from the left and rows numbered from the top; what is outside the board stays a number.
+/// Returns `a1` for 0, with columns lettered from the left and rows numbered from the top; a number outside the board as it is.
 pub(super) fn square_name(square: Action, side: Action) -> String {
     if square < side * side {
         format!("{}{}", char::from(b'a' + (square % side) as u8), square / side + 1)
@@ -20,7 +20,7 @@ pub(super) fn square_name(square: Action, side: Action) -> String {
     }
 }
 
-/// The legal action whose name is `text`; blanks around it and upper case do not matter.
+/// Returns the legal action named `text`; ignores case and surrounding blanks.
 pub(super) fn parse_by_name<G: Game>(game: &G, text: &str) -> Result<Action, Error> {
     let mut legal = Vec::new();
     game.legal_actions(&mut legal);
@@ -32,7 +32,7 @@ pub(super) fn parse_by_name<G: Game>(game: &G, text: &str) -> Result<Action, Err
     Err(Error::InvalidAction(format!("{text:?} is not a legal action of {}: {choice}", G::NAME)))
 }
 
-/// How a square is drawn that holds a stone of player 0, of player 1, or none.
+/// Returns the symbol of a square with a stone of player 0, player 1, or none.
 pub(super) fn stone_symbol(held: [bool; 2]) -> char {
     match held {
         [true, _] => 'X',
@@ -41,7 +41,7 @@ pub(super) fn stone_symbol(held: [bool; 2]) -> char {
     }
 }
 
-/// The last line of a drawn board.
+/// Returns the last line of a drawn board.
 pub(super) fn write_status<G: Game>(game: &G, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     formatter.write_str(match (game.outcome(), game.to_play()) {
         (None, 0) => "X to move",

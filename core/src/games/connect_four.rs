@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::games::{Action, Game};
 use crate::runtime::random::Random;
 
-// A column takes seven bits, lowest cell first. The seventh bit stays empty, so that no line runs from one column into the next,
-// and catches the carry when a stone is added to a full column.
+// A column takes seven bits, lowest cell first. The seventh stays 0, so that lines do not wrap to the next column and the carry
+// of a full column is caught.
 pub(crate) const COLUMNS: u32 = 7;
 pub(crate) const ROWS: u32 = 6;
 pub(crate) const STRIDE: u32 = ROWS + 1;
@@ -17,10 +17,10 @@ pub(crate) const BOTTOM: u64 = 0x0000_0408_1020_4081;
 const TOP: u64 = BOTTOM << (ROWS - 1);
 pub(crate) const BOARD: u64 = (TOP << 1) - BOTTOM;
 pub(crate) const COLUMN: u64 = (1 << STRIDE) - 1;
-/// The places of the lowest bits of the columns, one byte each.
+/// The places of the columns' lowest bits, one byte each.
 const ALL_COLUMNS: u64 = 0x2A_23_1C_15_0E_07_00;
 
-/// The bits of a column as cells of an observation plane, which counts rows from the top.
+/// The bits of a column as cells of an observation plane, whose rows count from the top.
 static PLANE_OF_COLUMN: [u64; 64] = {
     let mut table = [0; 64];
     let mut cells = 0;
@@ -35,7 +35,7 @@ static PLANE_OF_COLUMN: [u64; 64] = {
     table
 };
 
-/// A state of connect four. Player 0 drops X, player 1 drops O.
+/// A state of Connect 4. Player 0 drops X, player 1 drops O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConnectFour {
     /// The stones of player 0 and of player 1, bit `column * 7 + height`.
@@ -49,7 +49,7 @@ impl ConnectFour {
         self.stones[0] | self.stones[1]
     }
 
-    /// The stones of the player to move and those of the other, who has moved last.
+    /// Returns the stones of the player to move and of the opponent.
     #[inline]
     #[must_use]
     pub fn own_and_other(&self) -> [u64; 2] {
@@ -57,7 +57,7 @@ impl ConnectFour {
         [self.stones[own], self.stones[own ^ 1]]
     }
 
-    /// The cells where a stone would come to lie, one for each open column: in ascending order of the columns.
+    /// Returns the playable cells, one per open column, in ascending order.
     #[inline]
     fn landing_cells(&self) -> u64 {
         self.filled().wrapping_add(BOTTOM) & BOARD
@@ -83,7 +83,7 @@ fn has_line(stones: u64) -> bool {
     (line_along(1) | line_along(STRIDE - 1) | line_along(STRIDE) | line_along(STRIDE + 1)) != 0
 }
 
-/// Takes the byte at bit `place` out; the higher ones move down.
+/// Removes the byte at bit `place`.
 #[inline]
 fn without_byte(bytes: u64, place: u32) -> u64 {
     let before = (1 << place) - 1;
@@ -111,7 +111,7 @@ impl Game for ConnectFour {
 
     #[inline]
     fn outcome(&self) -> Option<i8> {
-        // Only the player who has just moved can have made a line.
+        // Only the player who moved last can have completed a line.
         let [_, other] = self.own_and_other();
         if has_line(other) {
             Some(win_of(self.turn ^ 1))
@@ -159,11 +159,11 @@ impl Game for ConnectFour {
         if let Some(result) = self.outcome() {
             return Some(result);
         }
-        // The open columns in ascending order, one byte each: the place of the column's lowest bit.
+        // The lowest bits of the open columns in ascending order, one byte each.
         let (mut open_columns, mut open_count) = (ALL_COLUMNS, COLUMNS);
         let mut full = self.filled() & TOP;
         while full != 0 {
-            // From the right, so that the columns yet to be taken out keep their places.
+            // From the right, so that the remaining columns keep their places.
             let column = full.ilog2() / STRIDE;
             full &= !(COLUMN << (column * STRIDE));
             open_columns = without_byte(open_columns, 8 * column);
@@ -171,7 +171,7 @@ impl Game for ConnectFour {
         }
         let mut landing = self.filled().wrapping_add(BOTTOM);
         let [mut mover, mut other] = self.own_and_other();
-        // A copy stays in a register; so do the boards, which change hands at every move.
+        // A copy stays in registers, as do the boards, which are swapped every move.
         let mut stream = random.clone();
         let mut result = None;
         let mut left = max_depth;
@@ -182,7 +182,7 @@ impl Game for ConnectFour {
             landing = landing.wrapping_add(cell);
             (mover, other) = (other, mover | cell);
             if has_line(other) {
-                // The odd moves are those of the player who began here.
+                // Odd moves are those of the player who began here.
                 result = Some(win_of(self.turn ^ (max_depth - left + 1) as u8 & 1));
                 break;
             }
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!([across, upward, rising, falling].map(|game| game.outcome()), [Some(1), Some(-1), Some(1), Some(1)]);
         assert!((0..9).all(|action| !across.is_legal(action)));
         assert!(across.parse_action("7").expect_err("over").to_string().contains("the game is over"));
-        // Three at the top of a column and one at the foot of the next are no line.
+        // Three at the top of a column and one at the bottom of the next are no line.
         assert_eq!(after(&[0, 0, 0, 0, 6, 0, 6, 0, 5, 1]).outcome(), None);
     }
 

@@ -1,4 +1,4 @@
-//! Blocks of memory of a fixed size, as lists: what a tree is stored in.
+//! Fixed-size blocks, of which trees consist.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -8,19 +8,19 @@ use bytemuck::Zeroable;
 
 use super::slab::{Allocation, Pool};
 
-/// What blocks are made of. All zeros are one of them, so that there is always something valid in a block.
+/// Element types of blocks. All-zero bytes are a valid value.
 pub(crate) trait Element: Copy + Zeroable + Send + Sync + 'static {
-    /// Where blocks of this capacity come from; None if each is fetched by itself.
+    /// Returns the pool of blocks of this capacity; None: each block is allocated by itself.
     fn pool(capacity: usize) -> Option<&'static Pool<Self>>;
 }
 
-/// A list of a fixed number of elements. At first they are anything: zeros, or what another tree has left.
+/// A boxed slice of arbitrary initial content: zeros, or what another tree left.
 pub(crate) struct Block<T: Element> {
     allocation: Allocation<T>,
     capacity: u32,
 }
 
-// SAFETY: a block is the only owner of its elements, as a vector is, and they can be sent and shared.
+// SAFETY: a block owns its elements, as a vector does, and they are `Send` and `Sync`.
 #[expect(unsafe_code, reason = "see above")]
 unsafe impl<T: Element> Send for Block<T> {}
 // SAFETY: as above.
@@ -28,7 +28,7 @@ unsafe impl<T: Element> Send for Block<T> {}
 unsafe impl<T: Element> Sync for Block<T> {}
 
 impl<T: Element> Block<T> {
-    /// A block of so many elements.
+    /// Allocates a block.
     pub(crate) fn new(capacity: usize) -> Self {
         let allocation = T::pool(capacity).map_or_else(|| Allocation::boxed(zeroed_slice_box(capacity)), Pool::allocate);
         Self { allocation, capacity: capacity as u32 }
@@ -48,7 +48,7 @@ impl<T: Element> Drop for Block<T> {
         let capacity = self.capacity as usize;
         match T::pool(capacity) {
             Some(pool) => pool.release(&self.allocation),
-            // SAFETY: a block without a pool was made of a box of so many elements, and nothing looks at it any more.
+            // SAFETY: a block without a pool was made of a box of this length, which is dropped once.
             #[expect(unsafe_code, reason = "see above")]
             None => drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.allocation.start.as_ptr(), capacity)) }),
         }
@@ -60,8 +60,8 @@ impl<T: Element> Deref for Block<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: so many elements lie there, aligned and valid from the start (zeros, or what a block of the same kind has left),
-        // and they are this block's alone until it is dropped.
+        // SAFETY: that many aligned elements are valid from the start (zeros, or the content of a block of the same type) and
+        // belong to this block until it is dropped.
         #[expect(unsafe_code, reason = "see above")]
         unsafe {
             std::slice::from_raw_parts(self.allocation.start.as_ptr(), self.capacity as usize)
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Blocks of words, each with a number all over it.
+    /// A block filled with one number.
     fn filled(capacity: usize, number: u64) -> Block<u64> {
         let mut block = Block::new(capacity);
         block.fill(number);
@@ -106,7 +106,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Taken, copied, moved to other threads and given back in any order, no block ever changes under its owner.
+        /// Allocated, cloned, moved between threads and released in any order, blocks keep their content.
         #[test]
         fn blocks_keep_what_is_written(steps in prop::collection::vec((0usize..8, 0usize..5, any::<usize>()), 1..400)) {
             let mut held: Vec<(u64, Block<u64>)> = Vec::new();
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn many_blocks_at_once_do_not_overlap() {
-        // Enough for small slabs and huge ones, on several threads.
+        // Enough for small and huge slabs, on several threads.
         let work = |thread: u64| {
             let mut held: Vec<Block<u64>> = (0..400).map(|number| filled(1024, thread << 32 | number)).collect();
             held.retain(|block| block[0] % 3 != 0);

@@ -1,49 +1,49 @@
-//! Memory for the blocks of trees, straight from the system. A batch of thousands of trees is spread over so much of it that, with
-//! pages of 4 KiB, a fifth of a search would be looking up where pages are; so large pieces lie in huge pages where a system has them.
+//! Pages of the operating system. With 4 KiB pages, TLB misses take a fifth of a search over thousands of trees; large pieces
+//! therefore use huge pages where available.
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
 use std::ptr::NonNull;
 
-/// What a huge page holds, on the systems where this asks for them.
+/// Bytes of a huge page.
 pub(crate) const HUGE: usize = 2 << 20;
-/// Every piece begins at a multiple of this.
+/// Alignment of every piece.
 const ALIGNMENT: usize = 16;
 
-/// A piece of memory that was all zeros when it came.
+/// A piece of memory, initially zero.
 #[derive(Debug)]
 pub(crate) struct Pages {
     start: NonNull<u8>,
     bytes: usize,
-    /// Whether the system gave it directly, and not the allocator.
+    /// Whether it was mapped directly, not allocated.
     mapped: bool,
 }
 
-// SAFETY: memory belongs to no thread; `Pages` itself reads and writes nothing of it.
+// SAFETY: memory belongs to no thread; `Pages` itself neither reads nor writes it.
 #[expect(unsafe_code, reason = "see above")]
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// A piece from the allocator.
+    /// Allocates a piece.
     pub(crate) fn plain(bytes: usize) -> Self {
         let layout = Self::layout(bytes);
-        // SAFETY: a layout is never empty (see there).
+        // SAFETY: the layout is not empty.
         #[expect(unsafe_code, reason = "see above")]
         let start = unsafe { alloc_zeroed(layout) };
         let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
         Self { start, bytes, mapped: false }
     }
 
-    /// One huge page, or as much from the allocator where there is none to be had.
+    /// Maps one huge page, or allocates as much if mapping fails.
     pub(crate) fn huge() -> Self {
         map_huge().map_or_else(|| Self::plain(HUGE), |start| Self { start, bytes: HUGE, mapped: true })
     }
 
-    /// Where it begins.
+    /// Returns the first byte.
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// How much it is.
+    /// Returns the number of bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -58,7 +58,7 @@ impl Drop for Pages {
         if self.mapped {
             unmap(self.start, self.bytes);
         } else {
-            // SAFETY: it came from `plain`, with the same layout, and nobody else gives it back.
+            // SAFETY: allocated by `plain` with the same layout, and freed once.
             #[expect(unsafe_code, reason = "see above")]
             unsafe {
                 dealloc(self.start.as_ptr(), Self::layout(self.bytes));
@@ -67,23 +67,23 @@ impl Drop for Pages {
     }
 }
 
-/// Maps memory that begins at a multiple of a huge page, and asks for it to be one.
+/// Maps memory aligned to a huge page and advises the kernel to use one.
 #[cfg(target_os = "linux")]
 fn map_huge() -> Option<NonNull<u8>> {
     use libc::{madvise, mmap, MADV_HUGEPAGE, MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, PROT_READ, PROT_WRITE};
-    // SAFETY: a new mapping, anywhere, of memory that nobody has.
+    // SAFETY: a new anonymous mapping at any address.
     #[expect(unsafe_code, reason = "see above")]
     let wide = unsafe { mmap(std::ptr::null_mut(), 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) };
     if wide == MAP_FAILED {
         return None;
     }
-    // Twice as much has a whole page in it somewhere; what is before and behind goes back.
+    // Twice the size contains an aligned page; the rest is unmapped.
     let wide = wide.cast::<u8>();
     let before = wide.align_offset(HUGE);
     let start = NonNull::new(wide.wrapping_add(before))?;
     unmap(NonNull::new(wide)?, before);
     unmap(NonNull::new(start.as_ptr().wrapping_add(HUGE))?, HUGE - before);
-    // SAFETY: advice about a mapping that is ours; a system that does not take it goes on with small pages.
+    // SAFETY: advice about an owned mapping; without huge pages it has no effect.
     #[expect(unsafe_code, reason = "see above")]
     unsafe {
         madvise(start.as_ptr().cast(), HUGE, MADV_HUGEPAGE);
@@ -96,11 +96,11 @@ fn map_huge() -> Option<NonNull<u8>> {
     None
 }
 
-/// Gives back a part of what `map_huge` has mapped.
+/// Unmaps a part of what `map_huge` mapped.
 #[cfg(target_os = "linux")]
 fn unmap(start: NonNull<u8>, bytes: usize) {
     if bytes > 0 {
-        // SAFETY: called by `map_huge` with parts of a mapping that nobody has seen, and by `Drop` of their only owner.
+        // SAFETY: called by `map_huge` with unused parts of its mapping, and by `Drop` of the only owner.
         #[expect(unsafe_code, reason = "see above")]
         unsafe {
             libc::munmap(start.as_ptr().cast(), bytes);

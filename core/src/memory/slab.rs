@@ -1,9 +1,8 @@
-//! Blocks are cut from slabs and go from tree to tree. A batch of trees is planted and dropped for every move; the allocator would
-//! give its memory back to the system each time, and fetching it again, page by page, costs as much as searching.
+//! A slab allocator of blocks. Trees are created and dropped by thousands for every move; the system allocator would return
+//! their memory to the system each time, and page faults would cost as much as searching.
 //!
-//! A slab is given back to the system when none of its blocks is in use, unless few such are kept; so a process that has once had
-//! a very large tree does not keep its memory. Slabs of the kind that was not needed for longest go first: searches of one game
-//! follow those of another.
+//! Idle slabs are returned to the system above a limit, so that one very large tree does not keep its memory. The slabs of the
+//! least recently used pool go first.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -12,32 +11,33 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::pages::Pages;
 
-/// Slabs without a block in use are kept up to so many bytes.
+/// Upper bound of the bytes of idle slabs.
 const MAX_IDLE_BYTES: usize = 256 << 20;
-/// A pool's first slabs are small, if several blocks fit: a single search of a small tree shall not fill a huge page.
+/// The first slabs of a pool are small if several blocks fit, so that a single small tree does not occupy a huge page.
 const SMALL_SLAB: usize = 64 << 10;
-/// So much of a pool is in small slabs.
+/// Upper bound of the bytes of a pool's small slabs.
 const MAX_SMALL_BYTES: usize = 2 << 20;
-/// Slabs stand on so many shards, so that threads do not wait for each other.
+/// Number of shards of a pool, against lock contention.
 const SHARDS: usize = 16;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Bytes of slabs without a block in use, in all pools.
+/// Bytes of idle slabs in all pools.
 static IDLE_BYTES: AtomicUsize = AtomicUsize::new(0);
-/// Counts slabs that came into use.
+/// Counts slabs that leave the idle state.
 static CLOCK: AtomicUsize = AtomicUsize::new(0);
-/// The pools that are in use.
+/// The registered pools.
 static POOLS: Mutex<Vec<&'static dyn AnyPool>> = Mutex::new(Vec::new());
 
-/// Every lock of this module.
+/// The locks of this module.
 #[cfg(unix)]
 pub(crate) struct Locks {
     _pools: MutexGuard<'static, Vec<&'static dyn AnyPool>>,
     _shards: Vec<MutexGuard<'static, Shard>>,
 }
 
-/// Locks every pool. Who waits for a shard here holds `POOLS`; so nobody may wait for `POOLS` who holds a shard.
+/// Locks every pool. This thread waits for shards while it holds `POOLS`; so no thread may wait for `POOLS` while it holds a
+/// shard.
 #[cfg(unix)]
 pub(crate) fn lock_all() -> Locks {
     let pools = pools();
@@ -49,26 +49,26 @@ fn pools() -> MutexGuard<'static, Vec<&'static dyn AnyPool>> {
     POOLS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A pool of any kind.
+/// A pool of any element type.
 trait AnyPool: Sync {
     /// Locks every shard.
     #[cfg(unix)]
     fn lock_all(&self) -> Vec<MutexGuard<'_, Shard>>;
-    /// Lets go of a slab without a block in use, if there is one that nobody is looking at.
+    /// Removes an idle slab of an uncontended shard.
     fn evict_idle_slab(&self) -> Option<Slab>;
-    /// When the last of its slabs came into use.
+    /// Returns the clock when a slab last left the idle state.
     fn last_used(&self) -> usize;
 }
 
 thread_local! {
-    /// The shard of this thread: the next one, for each thread that comes.
+    /// The shard of this thread, assigned round-robin.
     static OWN_SHARD: usize = {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS
     };
 }
 
-/// Memory for one block, and where it came from. It is there, and nobody else's, until it is given back.
+/// Memory of one block and its origin, exclusively owned until it is released.
 #[derive(Debug)]
 pub(crate) struct Allocation<T> {
     pub(crate) start: NonNull<T>,
@@ -78,27 +78,27 @@ pub(crate) struct Allocation<T> {
 }
 
 impl<T> Allocation<T> {
-    /// Memory that is part of no slab. Who drops it makes a box of it again.
+    /// Wraps memory that is part of no slab; its owner restores the box.
     pub(crate) fn boxed(list: Box<[T]>) -> Self {
         Self { start: NonNull::from(Box::leak(list)).cast(), slab: u32::MAX, place: 0, shard: 0 }
     }
 }
 
-/// Slabs for blocks of `capacity` elements. All of a slab is zeros at first, and later holds what blocks of the same kind have left.
+/// Slabs of blocks of `capacity` elements: zeros at first, later the content of former blocks.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
     shards: [PaddedShard; SHARDS],
     capacity: usize,
     /// Bytes in small slabs.
     small: AtomicUsize,
-    /// Whether it is one of `POOLS`.
+    /// Whether it is in `POOLS`.
     registered: AtomicBool,
-    /// When the last slab came into use.
+    /// Clock when a slab last left the idle state.
     last_used: AtomicUsize,
     kind: PhantomData<fn() -> T>,
 }
 
-/// A shard on cache lines of its own (processors fetch them in pairs): threads must not wait for each other's.
+/// A shard on cache lines of its own (prefetched in pairs), against false sharing.
 #[derive(Debug)]
 #[repr(align(128))]
 struct PaddedShard(Mutex<Shard>);
@@ -107,25 +107,25 @@ struct PaddedShard(Mutex<Shard>);
 struct Slab {
     pages: Pages,
     blocks: u16,
-    /// Places of blocks that nobody has.
+    /// Places of free blocks.
     free: Vec<u16>,
 }
 
-/// A block that is free: its slab, its place there, and where the slab begins.
+/// A free block: its slab, its place, and the slab's first byte.
 struct Free {
     slab: u32,
     place: u16,
     start: NonNull<u8>,
-    /// Whether none of the slab's blocks was in use.
+    /// Whether the slab was idle.
     was_idle: bool,
 }
 
 #[derive(Debug)]
 struct Shard {
     slabs: Vec<Option<Slab>>,
-    /// Slabs that have a free block; the last is used first.
+    /// Slabs with a free block; the last is used first.
     open: Vec<u32>,
-    /// Places in `slabs` where there is none.
+    /// Unused indices of `slabs`.
     vacant: Vec<u32>,
 }
 
@@ -142,25 +142,24 @@ impl<T> Pool<T> {
         }
     }
 
-    /// From one block to the next: an odd number of cache lines, or the beginnings of all blocks would fight for few places in the
-    /// cache.
+    /// Distance of blocks: an odd number of cache lines, so that blocks do not start in the same few cache sets.
     const fn stride(&self) -> usize {
         ((self.capacity * size_of::<T>()).div_ceil(LINE) | 1) * LINE
     }
 
     fn shard(&self, index: usize) -> MutexGuard<'_, Shard> {
-        // Nothing that is done while the lock is held can panic but for want of memory.
+        // Nothing panics while the lock is held, except for lack of memory.
         self.shards[index].0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A block that nobody has: of this thread's shard, of another, or of a new slab.
+    /// Allocates a block: from this thread's shard, another one, or a new slab.
     pub(crate) fn allocate(&'static self) -> Allocation<T> {
         if !self.registered.load(Ordering::Acquire) {
             self.register();
         }
         let own = OWN_SHARD.with(|&own| own);
         let registered = self.shard(own).allocate().map(|found| (found, own));
-        let elsewhere = || {
+        let other_shards = || {
             let found = |(index, shard): (usize, &PaddedShard)| Some((shard.0.try_lock().ok()?.allocate()?, index));
             self.shards.iter().enumerate().find_map(found)
         };
@@ -168,16 +167,16 @@ impl<T> Pool<T> {
             let slab = self.new_slab();
             (self.shard(own).add(slab), own)
         };
-        let (Free { slab, place, start, was_idle }, shard) = registered.or_else(elsewhere).unwrap_or_else(added);
+        let (Free { slab, place, start, was_idle }, shard) = registered.or_else(other_shards).unwrap_or_else(added);
         if was_idle {
             self.last_used.store(CLOCK.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
-        // Within the slab: `add` has counted how many blocks there is room for.
+        // Within the slab: `add` has counted its blocks.
         let start = NonNull::new(start.as_ptr().wrapping_add(usize::from(place) * self.stride())).unwrap_or(start);
         Allocation { start: start.cast(), slab, place, shard: shard as u8 }
     }
 
-    /// Takes back what `take` gave.
+    /// Releases what `allocate` returned.
     pub(crate) fn release(&self, allocation: &Allocation<T>) {
         let kept = self.shard(usize::from(allocation.shard)).release(allocation.slab, allocation.place);
         if kept.is_some_and(|kept| kept > MAX_IDLE_BYTES) {
@@ -188,13 +187,13 @@ impl<T> Pool<T> {
                 let Some(slab) = pools.iter().find_map(|pool| pool.evict_idle_slab()) else { break };
                 unneeded.push(slab);
             }
-            // The system is asked when nobody waits for the lock.
+            // Unmapped without the lock.
             drop(pools);
             drop(unneeded);
         }
     }
 
-    /// Adds the pool to `POOLS`, before any of its shards is locked: `hold` must find it there.
+    /// Adds the pool to `POOLS` before any of its shards is locked, so that `lock_all` finds it.
     fn register(&'static self) {
         let mut pools = pools();
         if !self.registered.load(Ordering::Relaxed) {
@@ -241,7 +240,7 @@ impl<T> AnyPool for Pool<T> {
 }
 
 impl Shard {
-    /// A slab without a block in use, if there is one.
+    /// Removes an idle slab.
     fn evict_idle_slab(&mut self) -> Option<Slab> {
         let is_free = |slab: &Slab| slab.free.len() == usize::from(slab.blocks);
         let at = self.open.iter().position(|&id| self.slabs[id as usize].as_ref().is_some_and(is_free))?;
@@ -250,7 +249,7 @@ impl Shard {
         self.slabs[id as usize].take()
     }
 
-    /// A free block.
+    /// Takes a free block.
     fn allocate(&mut self) -> Option<Free> {
         let id = *self.open.last()?;
         let slab = self.slabs[id as usize].as_mut()?;
@@ -266,7 +265,7 @@ impl Shard {
         Some(Free { slab: id, place, start, was_idle })
     }
 
-    /// Puts a slab here, and takes its first block.
+    /// Adds a slab and takes its first block.
     fn add(&mut self, slab: Slab) -> Free {
         let start = slab.pages.start();
         let id = self.vacant.pop().unwrap_or_else(|| {
@@ -278,7 +277,7 @@ impl Shard {
         self.allocate().unwrap_or(Free { slab: id, place: 0, start, was_idle: true })
     }
 
-    /// Puts a block back. If its slab is not in use any more, how many bytes are kept now.
+    /// Releases a block. Returns the idle bytes if its slab became idle.
     fn release(&mut self, id: u32, place: u16) -> Option<usize> {
         let slab = self.slabs[id as usize].as_mut()?;
         slab.free.push(place);

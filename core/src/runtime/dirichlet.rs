@@ -1,35 +1,35 @@
-//! Draws from the symmetric Dirichlet distribution: gamma variates over their sum. Action spaces may be large, and most variates have
-//! shapes below 1: those are made several at a time.
+//! Draws from the symmetric Dirichlet distribution by normalised gamma variates. Action spaces may be large and most shapes are
+//! below 1: those variates are drawn in batches.
 
 use crate::runtime::random::Random;
 #[cfg(target_arch = "x86_64")]
 use crate::runtime::simd;
 use crate::runtime::vector_math;
 
-/// From this concentration on no gamma variate is too small for a float: the least uniform number is 2^-53, and 1/alpha its power.
+/// From this concentration on no gamma variate underflows: the smallest uniform number is 2^-53, raised to 1/alpha.
 const NONE_VANISHES: f64 = 0.1;
-/// A smaller concentration than this is taken for it: logarithms of variates would be infinite, and the draw has one weight anyway.
+/// Lower bound of the concentration: below, logarithms of variates would be infinite, and one weight dominates anyway.
 const LEAST: f64 = 1e-300;
-/// So many variates are tried at a time, at most.
+/// Upper bound of a batch of proposals.
 const MOST_TRIES: usize = 64;
 
-/// Nothing yet.
+/// An empty batch.
 const ZEROS: [f64; MOST_TRIES] = [0.0; MOST_TRIES];
 
-/// Tries under way.
+/// A batch of proposals.
 #[derive(Clone, Copy)]
 struct Room {
     /// Two uniform numbers, the first up to 1 + alpha / e.
     p: [f64; MOST_TRIES],
     u: [f64; MOST_TRIES],
-    /// What they propose, and its logarithm.
+    /// The proposed variates and their logarithms.
     x: [f64; MOST_TRIES],
     log: [f64; MOST_TRIES],
-    /// What the second may be at most.
+    /// Upper bounds of the second number for acceptance.
     limit: [f64; MOST_TRIES],
 }
 
-/// Draws `count` weights into `weights`, each of concentration `alpha`; in logarithms where some would vanish.
+/// Draws `count` weights of concentration `alpha`; in logarithms where some would underflow.
 pub(crate) fn dirichlet(alpha: f64, count: usize, random: &mut Random, weights: &mut Vec<f64>) {
     weights.clear();
     let alpha = alpha.max(LEAST);
@@ -47,7 +47,7 @@ pub(crate) fn dirichlet(alpha: f64, count: usize, random: &mut Random, weights: 
     weights.iter_mut().for_each(|weight| *weight /= total);
 }
 
-/// A gamma variate of a shape of 1 or more (Marsaglia & Tsang 2000).
+/// Draws a gamma variate of shape at least 1 (Marsaglia & Tsang 2000).
 fn gamma_variate(alpha: f64, random: &mut Random) -> f64 {
     let d = alpha - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
@@ -65,19 +65,20 @@ fn gamma_variate(alpha: f64, random: &mut Random) -> f64 {
     }
 }
 
-/// A standard normal number (Box & Muller 1958; the second of the pair is not used, to keep the stream simple).
+/// Draws a standard normal variate (Box & Muller 1958; the second of the pair is discarded, to keep the stream simple).
 fn normal(random: &mut Random) -> f64 {
     let u = 1.0 - random.uniform();
     let v = random.uniform();
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
-/// Gamma variates of a shape below 1, or their logarithms where some would vanish (Ahrens & Dieter 1974, algorithm GS).
+/// Draws gamma variates of a shape below 1, or their logarithms where some would underflow (Ahrens & Dieter 1974, algorithm
+/// GS).
 fn variates_below_one(alpha: f64, random: &mut Random, variates: &mut [f64]) {
     #[cfg(target_arch = "x86_64")]
     if simd::is_available() {
         #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
-        // SAFETY: the processor has just been seen to have what this form is compiled for.
+        // SAFETY: the CPU supports the target features of this function.
         return unsafe { below_one_wide(alpha, random, variates) };
     }
     below_one(alpha, random, variates);
@@ -89,38 +90,38 @@ fn below_one_wide(alpha: f64, random: &mut Random, variates: &mut [f64]) {
     below_one(alpha, random, variates);
 }
 
-/// Two uniform numbers make a try, whether it succeeds or not: so tries can be made side by side, and taken in their order.
+/// A proposal consumes two uniform numbers whether it is accepted or not, so that proposals can be batched and used in order.
 #[inline(always)]
 fn below_one(alpha: f64, random: &mut Random, variates: &mut [f64]) {
     let b = 1.0 + alpha / std::f64::consts::E;
-    let mut room = Room { p: ZEROS, u: ZEROS, x: ZEROS, log: ZEROS, limit: ZEROS };
-    let mut beyond = room;
+    let mut buffers = Room { p: ZEROS, u: ZEROS, x: ZEROS, log: ZEROS, limit: ZEROS };
+    let mut beyond = buffers;
     let mut places = [0; MOST_TRIES];
     let mut found = 0;
     while found < variates.len() {
-        // Most of them succeed.
+        // Most proposals are accepted.
         let left = variates.len() - found;
         let tries = (left + left / 4 + 2).min(MOST_TRIES);
         for place in 0..tries {
-            room.p[place] = b * (1.0 - random.uniform_ahead(2 * place as u64));
-            room.u[place] = 1.0 - random.uniform_ahead(2 * place as u64 + 1);
+            buffers.p[place] = b * (1.0 - random.uniform_ahead(2 * place as u64));
+            buffers.u[place] = 1.0 - random.uniform_ahead(2 * place as u64 + 1);
         }
-        // One function after another: processors see only so far ahead, and one number waits for its own steps.
+        // One loop per function: a chain of dependent steps per number would exceed the reorder buffer.
         for place in 0..tries {
-            room.log[place] = vector_math::ln(room.p[place]) / alpha;
-        }
-        for place in 0..tries {
-            room.x[place] = vector_math::exp(room.log[place]);
+            buffers.log[place] = vector_math::ln(buffers.p[place]) / alpha;
         }
         for place in 0..tries {
-            room.limit[place] = vector_math::exp(-room.x[place]);
+            buffers.x[place] = vector_math::exp(buffers.log[place]);
         }
-        // Few are beyond 1, where the exponential proposes and the power decides.
+        for place in 0..tries {
+            buffers.limit[place] = vector_math::exp(-buffers.x[place]);
+        }
+        // Few are above 1, where the exponential proposes and the power decides.
         let mut count = 0;
         for place in 0..tries {
             places[count] = place;
-            beyond.p[count] = room.p[place];
-            count += usize::from(room.p[place] > 1.0);
+            beyond.p[count] = buffers.p[place];
+            count += usize::from(buffers.p[place] > 1.0);
         }
         for place in 0..count {
             let share = (b - beyond.p[place]) / alpha;
@@ -129,13 +130,13 @@ fn below_one(alpha: f64, random: &mut Random, variates: &mut [f64]) {
             beyond.limit[place] = vector_math::exp((alpha - 1.0) * beyond.log[place]) * f64::from(u8::from(share > 0.0));
         }
         for (own, &place) in places[..count].iter().enumerate() {
-            (room.x[place], room.log[place], room.limit[place]) = (beyond.x[own], beyond.log[own], beyond.limit[own]);
+            (buffers.x[place], buffers.log[place], buffers.limit[place]) = (beyond.x[own], beyond.log[own], beyond.limit[own]);
         }
-        let drawn = if alpha < NONE_VANISHES { &room.log } else { &room.x };
+        let drawn = if alpha < NONE_VANISHES { &buffers.log } else { &buffers.x };
         let mut used = 0;
         while used < tries && found < variates.len() {
             variates[found] = drawn[used];
-            found += usize::from(room.u[used] <= room.limit[used]);
+            found += usize::from(buffers.u[used] <= buffers.limit[used]);
             used += 1;
         }
         random.skip(2 * used as u64);

@@ -1,12 +1,12 @@
-//! Vectors of large elements, constructed and dropped in place on several threads: moving thousands of trees takes as long as
-//! planting them.
+//! Vectors of large elements, constructed and dropped in place by several threads: moving thousands of trees costs as much as
+//! creating them.
 
 use std::mem::ManuallyDrop;
 
 use crate::runtime::thread_pool::parallel_for;
 
-/// Appends `count` elements to a vector, in chunks of `size` on up to `threads` threads. `make` gets the index of the element among
-/// the new ones, and a value that lives as long as its chunk.
+/// Appends `count` elements to a vector, in chunks of `size` on up to `threads` threads. `make` gets the index among the new
+/// elements and a value per chunk.
 pub(crate) fn parallel_extend<T: Send, S: Default>(
     list: &mut Vec<T>,
     count: usize,
@@ -14,15 +14,15 @@ pub(crate) fn parallel_extend<T: Send, S: Default>(
     make: impl Fn(usize, &mut S) -> T + Sync,
 ) {
     list.reserve(count);
-    let room = &mut list.spare_capacity_mut()[..count];
-    parallel_for(threads, room.chunks_mut(size).enumerate(), |(piece, places)| {
+    let spare = &mut list.spare_capacity_mut()[..count];
+    parallel_for(threads, spare.chunks_mut(size).enumerate(), |(piece, places)| {
         let mut own = S::default();
         for (place, element) in places.iter_mut().enumerate() {
             element.write(make(piece * size + place, &mut own));
         }
     });
-    // SAFETY: there is room for them, and `parallel_for` returns when every chunk is done; if one panics it unwinds, and the
-    // elements made so far are leaked.
+    // SAFETY: the elements are initialised, since `parallel_for` returns when every chunk is done; if one panics it unwinds,
+    // and the elements made so far are leaked.
     #[expect(unsafe_code, reason = "see above")]
     unsafe {
         list.set_len(list.len() + count);
@@ -34,7 +34,7 @@ pub(crate) fn parallel_drop<T: Send>(list: Vec<T>, (size, threads): (usize, usiz
     let mut list: Vec<ManuallyDrop<T>> = list.into_iter().map(ManuallyDrop::new).collect();
     parallel_for(threads, list.chunks_mut(size), |piece| {
         for element in piece {
-            // SAFETY: each element is in one chunk, each chunk is done once, and nobody sees the vector afterwards.
+            // SAFETY: each element is in one chunk, each chunk is visited once, and the vector is not used afterwards.
             #[expect(unsafe_code, reason = "see above")]
             unsafe {
                 ManuallyDrop::drop(element);

@@ -1,10 +1,10 @@
-//! Asking memory for what will be needed soon. With thousands of trees, nothing of one is in the cache when its turn comes, and
-//! most of a simulation would be waiting.
+//! Software prefetch. With thousands of trees none is in the cache when its turn comes, and cache misses would dominate a
+//! simulation.
 
-/// Bytes that come at once.
+/// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Asks for the cache lines of a value, and goes on.
+/// Prefetches the cache lines of a value.
 #[inline(always)]
 pub(crate) fn value<T>(value: &T) {
     let first = std::ptr::from_ref(value).cast::<u8>();
@@ -13,13 +13,13 @@ pub(crate) fn value<T>(value: &T) {
     address(first.wrapping_add(size_of::<T>().saturating_sub(1)));
 }
 
-/// Asks for the cache lines of a slice, and goes on.
+/// Prefetches the cache lines of a slice.
 #[inline]
 pub(crate) fn slice<T>(slice: &[T]) {
     bytes(slice.as_ptr(), std::mem::size_of_val(slice));
 }
 
-/// Asks for the cache lines of so many bytes, and goes on.
+/// Prefetches the cache lines of `bytes` bytes.
 #[inline]
 pub(crate) fn bytes<T>(first: *const T, bytes: usize) {
     let first = first.cast::<u8>();
@@ -30,13 +30,13 @@ pub(crate) fn bytes<T>(first: *const T, bytes: usize) {
     }
 }
 
-/// Asks for the cache line of an address, and goes on.
+/// Prefetches the cache line of an address.
 #[inline(always)]
 pub(crate) fn address<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-        // SAFETY: a hint reads nothing that anyone could see, wherever the address is.
+        // SAFETY: a prefetch hint has no visible effect at any address.
         #[expect(unsafe_code, reason = "see above")]
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(address.cast::<i8>());

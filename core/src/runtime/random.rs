@@ -3,7 +3,7 @@
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What a stream of numbers is for; two purposes never share numbers.
+/// What a stream of numbers is for; purposes never share numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {
@@ -19,7 +19,7 @@ pub enum Purpose {
     Gumbel = 5,
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection on 64 bits that scatters them well.
+/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014), a bijection with good avalanche.
 #[inline]
 const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -27,14 +27,14 @@ const fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Adds one word to a key. Not symmetric: `fold(fold(0, a), b)` and `fold(fold(0, b), a)` differ.
+/// Folds a word into a key. Not symmetric: `fold(fold(0, a), b)` and `fold(fold(0, b), a)` differ.
 #[inline]
 #[must_use]
 pub const fn fold(key: u64, word: u64) -> u64 {
     mix(key ^ mix(word.wrapping_add(GOLDEN)))
 }
 
-/// The key of one tree: the `row`-th tree of the `call`-th search made with `seed`.
+/// Returns the key of the `row`-th tree of the `call`-th search with `seed`.
 #[must_use]
 pub const fn tree_key(seed: u64, call: u64, row: u64) -> u64 {
     fold(fold(fold(0, seed), call), row)
@@ -47,27 +47,27 @@ pub struct Random {
 }
 
 impl Random {
-    /// The stream of `key` for `purpose`.
+    /// Creates the stream of `key` for `purpose`.
     #[inline]
     #[must_use]
     pub const fn new(key: u64, purpose: Purpose) -> Self {
         Self { state: fold(key, purpose as u64) }
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GOLDEN);
         mix(self.state)
     }
 
-    /// What `uniform` gives after `count` others.
+    /// Returns what `uniform` returns after `count` other numbers.
     #[inline]
     #[must_use]
     pub fn uniform_ahead(&self, count: u64) -> f64 {
         let state = self.state.wrapping_add(GOLDEN.wrapping_mul(count + 1));
         let bits = mix(state) >> 11;
-        // As a float by its two halves, which are parts of floats: processors have that for several numbers at a time.
+        // Converted by halves, which vectorises without AVX-512.
         const LOW: u64 = 0x4330_0000_0000_0000; // 2^52, the last bit of which is 1
         const HIGH: u64 = 0x4530_0000_0000_0000; // 2^84, the last bit of which is 2^32
         let low = f64::from_bits(LOW | (bits & 0xFFFF_FFFF)) - f64::from_bits(LOW);
@@ -75,19 +75,20 @@ impl Random {
         (high + low) * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Leaves out `count` numbers.
+    /// Skips `count` numbers.
     #[inline]
     pub fn skip(&mut self, count: u64) {
         self.state = self.state.wrapping_add(GOLDEN.wrapping_mul(count));
     }
 
-    /// A number from 0 to `n - 1`, by multiply and shift (Lemire 2019, without the rejection: the bias is below 2^-24 for the sizes used here).
+    /// Returns a number below `n` by multiply and shift (Lemire 2019, without rejection: the bias is below 2^-24 for the sizes
+    /// used here).
     #[inline]
     pub fn below(&mut self, n: u32) -> u32 {
         (((self.next_u64() >> 32) * u64::from(n)) >> 32) as u32
     }
 
-    /// Like `below`, but a choice among one draws nothing.
+    /// Like `below`, but draws nothing for n = 1.
     #[inline]
     pub fn choose(&mut self, n: u32) -> u32 {
         if n == 1 {
@@ -97,7 +98,7 @@ impl Random {
         }
     }
 
-    /// A number in [0, 1) with 53 bits.
+    /// Returns a number in [0, 1) with 53 bits.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
@@ -110,7 +111,7 @@ mod tests {
 
     #[test]
     fn numbers_are_pinned() {
-        // The twin's tests hold the same numbers: a change here is a change of every recorded search.
+        // The reference implementation's tests hold the same numbers: a change here changes every recorded search.
         assert_eq!(tree_key(0, 0, 0), 0x7993_3B9D_F3D7_C2C7);
         assert_eq!(tree_key(7, 1, 2), 0x62EB_4218_392A_9D3F);
         assert_eq!(Random::new(tree_key(7, 1, 2), Purpose::Select).next_u64(), 0x1A4A_2DFA_A92A_6D07);

@@ -1,7 +1,7 @@
-//! Whether the processor has registers of four numbers. The way down and functions of many numbers are compiled twice, with them and
-//! without, and the arithmetic is the same: nothing is contracted, and sums keep their order.
+//! Runtime AVX2 detection. Selection and vector functions are compiled twice, with and without AVX2, with the same arithmetic:
+//! no contraction, and sums keep their order.
 
-/// Whether what `#[target_feature(enable = "avx2,bmi1,popcnt")]` asks for is there.
+/// Returns whether the CPU supports `#[target_feature(enable = "avx2,bmi1,popcnt")]`.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(crate) fn is_available() -> bool {

@@ -1,24 +1,24 @@
-//! Exponentials and logarithms that a compiler makes several of at once: no branches, no tables, no calls. Nothing is contracted, so
-//! that every processor gets the same numbers; they are within some units in the last place of the true ones.
+//! Vectorisable exponentials and logarithms: no branches, tables or calls. Nothing is contracted, so that every CPU computes
+//! the same numbers, within some ulps of the exact ones.
 
 #[cfg(target_arch = "x86_64")]
 use crate::runtime::simd;
 
-/// Added to a number of moderate size it leaves the nearest whole one in the lowest bits.
+/// Adding it to a moderate number leaves the nearest integer in the lowest bits.
 const ROUNDING: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
-/// The logarithm of 2, of which the first part has zeros at its end: times a whole number it is exact.
+/// ln 2 in two parts; the first has trailing zeros, so that its product with an integer is exact.
 const LN_2_HIGH: f64 = f64::from_bits(0x3FE6_2E42_FEE0_0000);
 const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-/// Below, exponentials are too small for normal numbers; they are made zero.
+/// Below, exponentials are flushed to zero.
 const LEAST: f64 = -708.0;
-/// 1 / k! for even and odd k, up to 13, the last first.
+/// 1 / k! for even and odd k up to 13, highest first.
 const EVEN_FACTORIALS: [f64; 7] = [1.0 / 479_001_600.0, 1.0 / 3_628_800.0, 1.0 / 40_320.0, 1.0 / 720.0, 1.0 / 24.0, 0.5, 1.0];
 const ODD_FACTORIALS: [f64; 7] = [1.0 / 6_227_020_800.0, 1.0 / 39_916_800.0, 1.0 / 362_880.0, 1.0 / 5_040.0, 1.0 / 120.0, 1.0 / 6.0, 1.0];
-/// 2 / (2 k + 1) for even and odd k, up to 10, the last first.
+/// 2 / (2 k + 1) for even and odd k up to 10, highest first.
 const EVEN_ODDS: [f64; 6] = [2.0 / 21.0, 2.0 / 17.0, 2.0 / 13.0, 2.0 / 9.0, 2.0 / 5.0, 2.0];
 const ODD_ODDS: [f64; 5] = [2.0 / 19.0, 2.0 / 15.0, 2.0 / 11.0, 2.0 / 7.0, 2.0 / 3.0];
 
-/// A polynomial, its even and its odd part by themselves: neither waits for the other.
+/// Evaluates a polynomial, even and odd part independently.
 #[inline(always)]
 fn polynomial(even: &[f64], odd: &[f64], x: f64) -> f64 {
     let square = x * x;
@@ -26,22 +26,22 @@ fn polynomial(even: &[f64], odd: &[f64], x: f64) -> f64 {
     value(even) + x * value(odd)
 }
 
-/// exp(x) for x up to 700: 2^n exp(r) with |r| at most half the logarithm of 2, of which it takes the Taylor series.
+/// exp(x) for x up to 700: 2^n exp(r) with |r| at most ln(2) / 2, by a Taylor series.
 #[inline(always)]
 pub(crate) fn exp(x: f64) -> f64 {
     let shifted = x.max(LEAST) * std::f64::consts::LOG2_E + ROUNDING;
     let n = shifted - ROUNDING;
     let r = x.max(LEAST) - n * LN_2_HIGH - n * LN_2_LOW;
     let series = polynomial(&EVEN_FACTORIALS, &ODD_FACTORIALS, r);
-    // Masked by hand: a compiler may make a store out of a choice that is slow on some processors.
+    // A bit mask: compilers turn a select into a store that is slow on some CPUs.
     let is_normal = u64::from(x >= LEAST).wrapping_neg();
     series * f64::from_bits((shifted.to_bits().wrapping_add(1023) << 52) & is_normal)
 }
 
-/// ln(x) of a normal number above zero: x = 2^n m, and ln(m) = 2 artanh((m - 1) / (m + 1)), of which it takes the series.
+/// ln(x) of a positive normal number: x = 2^n m, ln(m) = 2 artanh((m - 1) / (m + 1)), by a series.
 #[inline(always)]
 pub(crate) fn ln(x: f64) -> f64 {
-    /// The exponent of 2^52, below which a whole number may be written.
+    /// The exponent of 2^52, whose mantissa holds an integer.
     const WHOLE: u64 = 0x4330_0000_0000_0000;
     let bits = x.to_bits();
     let one_to_two = f64::from_bits((bits & ((1 << 52) - 1)) | 1.0f64.to_bits());
@@ -53,12 +53,12 @@ pub(crate) fn ln(x: f64) -> f64 {
     n * LN_2_HIGH + (s * series + n * LN_2_LOW)
 }
 
-/// exp(number - `subtracted`) of each number.
+/// Computes exp(number - `subtracted`) of each number.
 pub(crate) fn exp_all(numbers: &[f32], subtracted: f64, out: &mut [f64]) {
     #[cfg(target_arch = "x86_64")]
     if simd::is_available() {
         #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
-        // SAFETY: the processor has just been seen to have what this form is compiled for.
+        // SAFETY: the CPU supports the target features of this function.
         return unsafe { exp_all_avx2(numbers, subtracted, out) };
     }
     exp_each(numbers, subtracted, out);

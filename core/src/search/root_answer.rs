@@ -11,7 +11,7 @@ use crate::tree::{Edges, Tree, ROOT, UNPROVEN};
 /// What Gumbel search answers by instead of visits.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// How Q is completed_q.
+    /// How Q is completed.
     pub completed_q: CompletedQ,
     /// The drawn numbers, and the visits when they were drawn.
     pub schedule: Arc<Schedule>,

@@ -62,8 +62,8 @@ fn considered_visits(moves: u32, simulations: u64) -> Vec<u32> {
     let mut sequence = Vec::with_capacity(simulations);
     let (mut visits, mut left) = (0, moves);
     while sequence.len() < simulations {
-        let turns = (simulations / (rounds * left) as usize).max(1);
-        for _ in 0..turns {
+        let visits_each = (simulations / (rounds * left) as usize).max(1);
+        for _ in 0..visits_each {
             sequence.extend(std::iter::repeat_n(visits, left as usize));
             visits += 1;
         }

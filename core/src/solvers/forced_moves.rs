@@ -1,11 +1,10 @@
-//! Forced moves (seed 3's `forced_depth_left`): an immediate win, else the replies to an immediate threat.
+//! Forced moves (`forced_depth`): an immediate win, else the replies to an immediate threat.
 //!
-//! Only moves that lose at once are ever left out, and only while another remains,
-//! so a node is fully expanded, won, drawn or lost exactly when it would be with all its moves.
+//! Only moves that lose at once are dropped, and only while another remains, so the result of a node is that of all its moves.
 
 use crate::games::{Action, World};
 
-/// Whether some action of the player to move ends the game with a win for that player.
+/// Returns whether the player to move has a winning move.
 fn can_win_at_once<W: World>(state: &W::State, actions: &mut Vec<Action>) -> bool {
     W::legal_actions(state, actions);
     actions.iter().any(|&action| wins::<W>(state, action))
@@ -21,7 +20,7 @@ fn sign(player: u8) -> i8 {
     1 - 2 * player as i8
 }
 
-/// Narrows `legal`, the legal actions of `state`, to the forced ones, where there are any.
+/// Restricts `legal`, the legal actions of `state`, to the forced ones, if any.
 pub fn keep_forced<W: World>(state: &W::State, legal: &mut Vec<Action>) {
     if legal.iter().any(|&action| wins::<W>(state, action)) {
         legal.retain(|&action| wins::<W>(state, action));

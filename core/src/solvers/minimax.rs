@@ -1,18 +1,17 @@
-//! Depth-limited minimax over ends of the game alone: the guard of UCT's answer (seed 3's `minimax_depth`).
-//! It says what is proven within the depth and nothing else, so that it can only mend an answer, never spoil it;
-//! and it looks at a limited number of positions, so that an answer never waits long for it.
+//! Depth-limited minimax over terminal positions: the guard of UCT's answer (`minimax_depth`). Returns proofs only, so that it
+//! never worsens an answer, and visits a bounded number of positions.
 
 use crate::games::{Action, World};
 
-/// Positions looked at, at most; a move that is not decided by then is `Unknown`.
+/// Upper bound of visited positions; moves undecided by then are `Unknown`.
 const BUDGET: u32 = 1 << 20;
-/// Positions between two questions whether to stop.
+/// Positions between two polls of `stop`.
 const POSITIONS_PER_CHECK: u32 = 1 << 10;
 
-/// What is proven of a root action, for the player to move at the root.
+/// The proven result of a root action for the player to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A forced win in so many plies.
+    /// A forced win, in plies.
     Win(u32),
     /// A forced loss.
     Loss,
@@ -25,8 +24,8 @@ struct Budget<'a> {
     stop: &'a dyn Fn() -> bool,
 }
 
-/// A verdict on each legal action of `state`, looking `depth` plies ahead, all moves a ply deeper in turn: the shortest proofs
-/// come first. `stop` is asked now and then; what is known by then is answered.
+/// Returns a verdict on each legal action of `state` by iterative deepening to `depth` plies, so that the shortest proofs come
+/// first. If `stop` returns true, the remaining verdicts are `Unknown`.
 #[must_use]
 pub fn minimax<W: World>(state: &W::State, depth: u32, stop: &dyn Fn() -> bool) -> Vec<(Action, Verdict)> {
     let mut legal = Vec::new();
@@ -49,8 +48,8 @@ pub fn minimax<W: World>(state: &W::State, depth: u32, stop: &dyn Fn() -> bool) 
     verdicts
 }
 
-/// +1: a win for `player` is forced within `depth` plies; -1: a loss; 0: neither; None: the budget is over.
-/// Recursion is as deep as `depth`.
+/// Returns +1 if a win for `player` is forced within `depth` plies, -1 for a loss, 0 for neither, None if the budget is
+/// exhausted. Recursive to `depth`.
 fn solve<W: World>(state: &W::State, depth: u32, player: u8, budget: &mut Budget<'_>) -> Option<i8> {
     budget.left = budget.left.checked_sub(1)?;
     if budget.left % POSITIONS_PER_CHECK == 0 && (budget.stop)() {

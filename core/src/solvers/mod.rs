@@ -1,4 +1,4 @@
-//! Searches of their own: Connect 4 solved, a shallow minimax, forced moves.
+//! Solvers: Connect 4, depth-limited minimax, forced moves.
 
 pub mod connect_four;
 pub mod forced_moves;

@@ -90,8 +90,8 @@ class Onnx:
             policy, values = self.session.run(list(self.outputs), {self.input: batch})
         else:
             pieces = [pad_rows(batch[first : first + size], size) for first in range(0, len(batch), size)]
-            answers = [self.session.run(list(self.outputs), {self.input: piece}) for piece in pieces]
-            policy, values = (np.concatenate(parts)[: len(batch)] for parts in zip(*answers, strict=True))
+            outputs = [self.session.run(list(self.outputs), {self.input: piece}) for piece in pieces]
+            policy, values = (np.concatenate(parts)[: len(batch)] for parts in zip(*outputs, strict=True))
         return as_float32(flat_policy(policy), "policy_logits"), as_float32(values, "values")
 
     def __repr__(self) -> str:

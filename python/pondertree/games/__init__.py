@@ -77,8 +77,8 @@ def find(name: str) -> Any:
         for part in attribute.split("."):
             found = getattr(found, part)
     except Exception as error:  # any exception of importing a user's module
-        told = str(error) if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
-        raise InvalidArgumentError(f"game {name!r} cannot be imported: {told}") from error
+        reason = str(error) if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
+        raise InvalidArgumentError(f"game {name!r} cannot be imported: {reason}") from error
     if not callable(found):
         raise InvalidArgumentError(f"game {name!r} must give a starting state when called")
     return found

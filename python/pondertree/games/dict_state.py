@@ -81,8 +81,8 @@ class DictState(dict[Any, Any]):
         """Returns the state after an action."""
         after = self.game.play(self, action)
         if after is self or not isinstance(after, dict):
-            told = "the dict it was given" if after is self else f"a {type(after).__name__}"
-            raise TypeError(f"{type(self.game).__name__}.play returned {told}: it must return a new dict")
+            kind = "the dict it was given" if after is self else f"a {type(after).__name__}"
+            raise TypeError(f"{type(self.game).__name__}.play returned {kind}: it must return a new dict")
         state = type(self).__new__(type(self))
         state.update(after)
         state.game = self.game

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from pondertree._core import Forest as EngineForest
 from pondertree.errors import call_evaluator
-from pondertree.gpu.protocol import DeviceTreesLike, Support
+from pondertree.gpu.protocol import Support
 from pondertree.gpu.tree_shape import TreeShape
+
+if TYPE_CHECKING:
+    from pondertree.gpu.device_trees import DeviceTrees
 
 
 class DeviceOffload:
@@ -19,7 +22,7 @@ class DeviceOffload:
 
     def __init__(self, core: EngineForest) -> None:
         self._core = core
-        self._groups: Sequence[DeviceTreesLike] = ()
+        self._groups: Sequence[DeviceTrees] = ()
         """Searched groups of which the engine has the roots alone."""
         self._shapes: Sequence[TreeShape] = ()
         self.rows = 0
@@ -27,7 +30,7 @@ class DeviceOffload:
 
     def run(
         self,
-        groups: Sequence[DeviceTreesLike],
+        groups: Sequence[DeviceTrees],
         shapes: Sequence[TreeShape],
         *,
         roots_ready: Callable[[int], Support] | None = None,
@@ -74,14 +77,14 @@ class DeviceOffload:
 
     def _search(
         self,
-        groups: Sequence[DeviceTreesLike],
+        groups: Sequence[DeviceTrees],
         shapes: Sequence[TreeShape],
         roots_ready: Callable[[int], Support] | None,
         reserve: Callable[[], None] | None,
         exported: list[tuple[int, NDArray[Any]]],
     ) -> bool:
         """Runs the groups alternately until all are done or the search is stopped; False if outputs were not valid."""
-        running: deque[DeviceTreesLike] = deque()
+        running: deque[DeviceTrees] = deque()
         is_valid, first = False, 0
         try:
             for number, (group, shape) in enumerate(zip(groups, shapes, strict=True)):

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.gpu.tree_shape import TreeShape
+
+if TYPE_CHECKING:
+    from pondertree.gpu.device_trees import DeviceTrees
 
 #: Batches of more rows than this fill a device, so that padding costs time.
 FINE_PADDING_ROWS = 512
@@ -122,54 +125,10 @@ class LatentBuffer(InferenceBuffer, Protocol):
     """
 
 
-class DeviceTreesLike(Protocol):
-    """A group of trees that grow on the device."""
-
-    support: Support
-
-    def start(self, roots: dict[str, Any]) -> None:
-        """Starts the upload of roots that the engine has exported."""
-        ...
-
-    def advance(self) -> bool:
-        """Launches further steps, after those before are complete; False if there is nothing left to launch."""
-        ...
-
-    def download(self) -> None:
-        """Starts the download of the roots' results."""
-        ...
-
-    def wait(self) -> None:
-        """Blocks until all launched work is complete."""
-        ...
-
-    def drain(self) -> None:
-        """Blocks until the device has nothing left to do for these trees, whatever failed."""
-        ...
-
-    @property
-    def is_valid(self) -> bool:
-        """Whether every network output was valid."""
-        ...
-
-    @property
-    def rows(self) -> int:
-        """Positions evaluated."""
-        ...
-
-    def roots(self) -> dict[str, NDArray[Any]]:
-        """The columns of root nodes that `import_results` takes."""
-        ...
-
-    def nodes(self) -> dict[str, NDArray[Any]]:
-        """The columns of all nodes that `import_results` takes."""
-        ...
-
-
 class DeviceContext(Protocol):
     """Buffers and device trees of one network, leased by one search at a time."""
 
-    def trees(self, shapes: Sequence[TreeShape]) -> Sequence[DeviceTreesLike] | None:
+    def trees(self, shapes: Sequence[TreeShape]) -> Sequence[DeviceTrees] | None:
         """A group of trees for each shape; None if memory or the kernel is missing."""
         ...
 

@@ -21,14 +21,15 @@ DTYPE_CODES = {torch.float32: 0, torch.bfloat16: 1}
 #: Arrays within one allocation begin at multiples of this many bytes.
 ALIGNMENT = 256
 
-#: What all trees of a search have in common.
-_INTEGER_RULES = (
-    *("nodes", "actions", "players", "normalize", "rescale", "mixed", "has_discount"),
-    *("fpu_parent", "reward_type", "value_type", "logits_type", "discount_type"),
-    # Observations: the bits of a 1, bits per number, and the strides of planes, rows and columns.
+#: Fields of `Rules`, which all trees of a search have in common.
+_SIZES = ("nodes", "actions", "players")
+_OPTIONS = ("normalize", "rescale", "mixed", "has_discount", "fpu_parent")
+#: Codes of output dtypes; the bits of a 1 in observations, bits per number, and strides; rows of the step.
+_OBSERVATIONS = (
+    *("reward_type", "value_type", "logits_type", "discount_type"),
     *("one", "bits", "plane_step", "row_step", "column_step", "rows"),
 )
-_DOUBLE_RULES = ("discount", "value_scale", "maxvisit_init", "fpu")
+_NUMBERS = ("discount", "value_scale", "maxvisit_init", "fpu")
 
 _DTYPES = {
     **{"int": torch.int32, "short": torch.int16, "float": torch.float32, "double": torch.float64},
@@ -128,8 +129,8 @@ class Rules(ctypes.Structure):
     """`Rules` of the kernel."""
 
     _fields_ = (
-        *((name, ctypes.c_int) for name in _INTEGER_RULES),
-        *((name, ctypes.c_double) for name in _DOUBLE_RULES),
+        *((name, ctypes.c_int) for name in (*_SIZES, *_OPTIONS, *_OBSERVATIONS)),
+        *((name, ctypes.c_double) for name in _NUMBERS),
     )
 
 
@@ -190,8 +191,8 @@ def header() -> str:
         *("", '#include "outputs.h"', ""),
         *(f"#define BY_{name.upper()} {code}" for name, code in _NORMALIZE.items() if name is not None),
         *("", "typedef struct {"),
-        *(f"    int {name};" for name in _INTEGER_RULES),
-        *(f"    double {name};" for name in _DOUBLE_RULES),
+        *(f"    int {', '.join(names)};" for names in (_SIZES, _OPTIONS, _OBSERVATIONS)),
+        f"    double {', '.join(_NUMBERS)};",
         *("} Rules;", "", "typedef struct {", "    int to_play, count, opened, unused;", "} Header;", ""),
         *("typedef struct {", "    Rules rules;"),
     ]

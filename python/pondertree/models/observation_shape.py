@@ -61,10 +61,10 @@ class ObservationShape:
         if not self._declared:
             return None
         if self._takes(array):
-            told = " or ".join(map(str, self._declared))
+            expected = " or ".join(map(str, self._declared))
             raise InvalidArgumentError(
-                f"observation has shape {shape}: an observation has shape {told} in this model, and several are a list "
-                "of them, or an array with the axis of the batch first"
+                f"observation has shape {shape}: an observation has shape {expected} in this model, and several are a "
+                "list of them, or an array with the axis of the batch first"
             )
         return False  # inference reports the error
 

@@ -179,6 +179,6 @@ class PythonWorld(World):
         """Returns the position with its forced actions alone, where `forced_left` plies of them remain."""
         if forced_left == 0 or position.terminal or not position.legal:
             return position
-        with game_mistakes(self.info, "when forced moves were looked for"):
+        with game_mistakes(self.info, "in the search for forced moves"):
             legal = forced_actions(state, position.legal)
         return Position(position.to_play, False, position.returns, position.rewards, legal)

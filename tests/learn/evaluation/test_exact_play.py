@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,16 @@ import pytest
 from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.games import ConnectFour
 from pondertree.games.connect_four import solve_many
-from pondertree.learn.evaluation.exact_play import share_of_value_keeping_moves, value_keeping_positions
+from pondertree.learn.config.game_spec import game_spec
+from pondertree.learn.evaluation.arena import search_player
+from pondertree.learn.evaluation.exact_play import (
+    ExactPlayTest,
+    exact_play_test,
+    read_positions,
+    share_of_value_keeping_moves,
+    value_keeping_positions,
+)
+from pondertree.presets import UCT
 
 
 def stones(state: ConnectFour) -> int:
@@ -78,3 +88,25 @@ def test_invalid_arguments_are_reported() -> None:
     # Few positions of ply 41 have a choice: the search for them gives up with an error.
     with pytest.raises(InvalidArgumentError, match="no new position of ply 41"):
         value_keeping_positions(1, seed=1, plies=(41, 41))
+
+
+def test_exact_play_test_scores_perfect_and_weak_players() -> None:
+    exact = exact_play_test(game_spec("connect4"), 40)
+    assert isinstance(exact, ExactPlayTest)
+    assert len(exact.positions) == 40
+    for state, keeping in exact.positions:
+        assert keeping < set(state.legal_actions())
+        assert keeping
+    right = {id(state): min(keeping) for state, keeping in exact.positions}
+    assert exact.share(lambda states, seeds: [right[id(state)] for state in states]) == 1.0
+    assert exact_play_test(game_spec("othello"), 40) is None
+    # A search with proofs preserves the value in most positions.
+    assert exact.share(search_player(UCT(3000, seed=1))) > 0.8
+
+
+def test_stored_exact_positions_are_valid(tmp_path: Path) -> None:
+    path = tmp_path / "positions.txt"
+    path.write_text("# a comment\n44:135\n\n4:4 # another\n")
+    [(first, keeping), (second, other)] = read_positions(path)
+    assert first == ConnectFour().play(3).play(3)
+    assert (keeping, second, other) == (frozenset({0, 2, 4}), ConnectFour().play(3), frozenset({3}))

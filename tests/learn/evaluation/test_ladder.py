@@ -1,14 +1,11 @@
-"""The ladder of anchor opponents, and ratings on one scale."""
+"""The ladder of anchor opponents."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 pytest.importorskip("torch")
 
@@ -20,8 +17,6 @@ from pondertree.learn.config.defaults import default_config
 from pondertree.learn.config.sections import EvaluationConfig
 from pondertree.learn.evaluation.ladder import first_opponent, opponents_of, play_ladder, uncalibrated
 from pondertree.learn.evaluation.metrics import read_metrics
-from pondertree.learn.evaluation.ratings import Games, Interval, interval, rate, rating_of
-from pondertree.match.statistics import score_of as expected_score
 
 RUNGS = ("UCT 1", "UCT 2", "UCT 4", "UCT 8")
 LADDER: dict[str, Any] = {"games": 8, "simulations": 200, "solve": True, "ladder": RUNGS[:3], "ladder_score": 0.6}
@@ -65,53 +60,6 @@ def test_uncalibrated_anchors_are_paired_down_to_weakest() -> None:
     assert uncalibrated(RUNGS, ["UCT 4"], []) == [("UCT 2", "UCT 1"), ("UCT 4", "UCT 2")]
     known = {**line(), "references": {"UCT 2": {"UCT 1": [0, 0, 2, 0, 0]}}}
     assert uncalibrated(RUNGS, ["UCT 2", "UCT 4"], [known, line()]) == [("UCT 4", "UCT 2")]
-
-
-def test_interval_of_two_players_matches_hand_computation() -> None:
-    """For n games with score p both ends satisfy n (p log(p/q) + (1-p) log((1-p)/(1-q))) = 1.92."""
-    found = interval([Games("a", "anchor", 300.0, 400)], "anchor", "a")
-    assert found.elo == pytest.approx(400 * math.log10(3), rel=0.01)
-    for end in (found.low, found.high):
-        q = expected_score(end)
-        assert 400 * (0.75 * math.log(0.75 / q) + 0.25 * math.log(0.25 / (1 - q))) == pytest.approx(1.92, rel=0.05)
-    assert found.low < found.elo < found.high
-
-
-@given(st.integers(1, 200), st.integers(0, 200))
-def test_interval_of_swapped_players_is_mirrored(count: int, won: int) -> None:
-    points = min(won, count) / 1.0
-    one = interval([Games("a", "anchor", points, count)], "anchor", "a")
-    other = interval([Games("a", "anchor", count - points, count)], "anchor", "a")
-    assert (one.low, one.elo, one.high) == pytest.approx((-other.high, -other.elo, -other.low), abs=2.0)
-    assert one.low <= one.elo <= one.high
-    assert one.elo == pytest.approx(rate([Games("a", "anchor", points, count)], "anchor")["a"].elo, abs=1e-6)
-
-
-def test_uninformative_interval_is_shown_as_bound() -> None:
-    def shown(points: float, count: int) -> str:
-        return str(interval([Games("a", "anchor", points, count)], "anchor", "a"))
-
-    assert shown(20, 20) == "≥ +360"
-    assert shown(0, 20) == "≤ -360"
-    assert shown(10, 20) == "+0 ± 154"
-    assert shown(1, 2) == "-534 to +534"
-    assert str(Interval(851.2, 41.8, 1660.6)) == "+42 to +1661"
-    # The bound grows with the number of games won, which a fixed estimate would not.
-    assert shown(200, 200).startswith("≥ +7")
-
-
-def test_rating_of_older_metrics_line_keeps_error() -> None:
-    assert rating_of({"elo": 10.0, "elo_error": 20.0}) == Interval(10.0, -10.0, 30.0)
-    assert rating_of({"elo": None, "elo_error": None}) is None
-
-
-def test_intermediate_anchor_bounds_player_that_always_beats_weakest() -> None:
-    alone = [Games("player", "weak", 20.0, 20)]
-    chained = [*alone, Games("player", "strong", 11.0, 20), Games("strong", "weak", 17.0, 20)]
-    assert interval(alone, "weak", "player").bound == ">"
-    found = interval(chained, "weak", "player")
-    assert found.bound is None
-    assert 300 < found.elo < 600
 
 
 def evaluations(out: Path) -> list[dict[str, Any]]:

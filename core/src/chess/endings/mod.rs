@@ -1,7 +1,7 @@
-//! The elementary endings of chess, exactly: a king and a queen, a rook or a pawn against a king.
+//! Tables of the elementary endings: king and queen, rook or pawn against king.
 //!
-//! Their tables are solved when a position first asks for one, in some hundredths of a second, and kept as long as the program
-//! runs. A win is claimed only where no draw by rule can come between: the 50-move rule, and a third repetition.
+//! A table is solved on first use, within some hundredths of a second, and stored for the life of the process. A win is claimed
+//! only where no draw by rule can intervene: the 50-move rule, a third repetition.
 
 mod table;
 
@@ -13,18 +13,18 @@ use crate::games::chess::Chess;
 use crate::games::{Action, Game};
 use table::{Place, Table};
 
-/// What is known of a position, for the side to move.
+/// The result of a position for the side to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It mates in so many plies, and not sooner.
+    /// It mates in that many plies, and not sooner.
     Wins(u16),
-    /// It is mated in so many plies, and can hold out so long.
+    /// It is mated in that many plies, and can hold out as long.
     Loses(u16),
     /// Neither side can force a mate.
     Drawn,
 }
 
-/// What is known of a position of three pieces that is not over; None of all others, and where a draw by rule may spoil a win.
+/// Returns the result of a nonterminal three-piece position; None for others, and where a draw by rule may intervene.
 #[must_use]
 pub fn ending(state: &Chess) -> Option<Ending> {
     let board = state.board();
@@ -34,14 +34,14 @@ pub fn ending(state: &Chess) -> Option<Ending> {
     let (strong, kind, place) = read(board)?;
     let to_move = board.side_to_move();
     let Some(plies) = table(kind).plies(place, to_move == strong) else { return Some(Ending::Drawn) };
-    // The way to a mate never comes back to a position, so that one that was seen twice would have to lie on it to be a draw.
+    // The line to a mate never repeats a position, so only positions that occurred twice before could draw it.
     if u32::from(state.halfmove_clock()) + u32::from(plies) > 100 || !state.seen_twice().is_empty() {
         return None;
     }
     Some(if to_move == strong { Ending::Wins(plies) } else { Ending::Loses(plies) })
 }
 
-/// Each legal action with what is known of the position after it, for the side to move there. A mate is a loss in 0 plies.
+/// Returns each legal action with the result after it, for the side to move there. A mate is a loss in 0 plies.
 #[must_use]
 pub fn moves(state: &Chess) -> Vec<(Action, Option<Ending>)> {
     let mut legal = Vec::new();
@@ -59,7 +59,7 @@ pub fn moves(state: &Chess) -> Vec<(Action, Option<Ending>)> {
     legal.into_iter().map(after).collect()
 }
 
-/// The moves up to the mate with the best play of both sides; empty where none is known.
+/// Returns the line to the mate with the best play of both sides; empty without one.
 #[must_use]
 pub fn line(state: &Chess) -> Vec<Action> {
     let mut state = state.clone();
@@ -79,7 +79,7 @@ pub fn line(state: &Chess) -> Vec<Action> {
     line
 }
 
-/// Who has the piece, which one it is, and where all stand as if it were White's.
+/// Returns the stronger side, its piece, and all squares from White's side.
 fn read(board: &Board) -> Option<(Color, Piece, Place)> {
     let strong = if board.colors(Color::White).len() == 2 { Color::White } else { Color::Black };
     let kind = [Piece::Queen, Piece::Rook, Piece::Pawn].into_iter().find(|&kind| !board.pieces(kind).is_empty())?;
@@ -109,7 +109,7 @@ fn table(kind: Piece) -> &'static Table {
     cell.get_or_init(|| Table::new(kind, &needed))
 }
 
-/// Waits for a table that is being built, and keeps others from being begun.
+/// Waits for a table that is being solved, and holds others back.
 pub(crate) fn lock_all() -> MutexGuard<'static, ()> {
     static BUILDING: Mutex<()> = Mutex::new(());
     BUILDING.lock().unwrap_or_else(PoisonError::into_inner)

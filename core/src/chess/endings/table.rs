@@ -1,17 +1,16 @@
-//! One ending, solved backwards from its mates: a king and one piece, here White's, against a king.
+//! Retrograde analysis of one ending: White's king and one piece against a king.
 //!
-//! Every position has a byte: 0 if it is not won, else one more than the plies to the mate. The board is mirrored so that
-//! White's king stands on the files a to d: the rules here know no left and right.
+//! One byte per position: 0 if not won, else plies to mate plus 1. Mirrored so that White's king is on files a to d.
 
 use cozy_chess::{get_bishop_moves, get_king_moves, get_pawn_attacks, get_rook_moves, BitBoard, Color, Piece, Rank, Square};
 
 /// White's king on 32 squares, Black's king on 64, the piece on 64.
 const POSITIONS: usize = 32 * 64 * 64;
 
-/// No win takes so many plies: the longest, of a pawn, takes 28 moves.
+/// Upper bound of plies to mate: the longest win, of a pawn, takes 28 moves.
 const MOST_PLIES: usize = 64;
 
-/// Where the pieces stand.
+/// The squares of the pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub king: Square,
@@ -26,7 +25,7 @@ impl Place {
         ((king / 8 * 4 + king % 8) * 64 + enemy) * 64 + piece
     }
 
-    /// Whether the pieces can stand like this, whoever is to move.
+    /// Returns whether the squares are consistent, whoever is to move.
     fn is_possible(self, kind: Piece) -> bool {
         let on_last_ranks = matches!(self.piece.rank(), Rank::First | Rank::Eighth);
         self.king != self.enemy
@@ -36,7 +35,7 @@ impl Place {
             && !(kind == Piece::Pawn && on_last_ranks)
     }
 
-    /// The squares that the piece attacks. Black's king hides none: it would still stand there if it stepped back.
+    /// Returns the squares that the piece attacks. Black's king blocks none: stepping back leaves it attacked.
     fn attacks(self, kind: Piece) -> BitBoard {
         let blockers = self.king.bitboard();
         match kind {
@@ -46,24 +45,24 @@ impl Place {
         }
     }
 
-    /// Whether it can be White's move: Black is not in check.
+    /// Returns whether it can be White's move: Black is not in check.
     fn is_white_to_move(self, kind: Piece) -> bool {
         self.is_possible(kind) && !self.attacks(kind).has(self.enemy)
     }
 
-    /// Where Black's king may go, the square of an unguarded piece included.
+    /// Returns the squares Black's king may go to, capture of an unguarded piece included.
     fn escapes(self, kind: Piece) -> BitBoard {
         get_king_moves(self.enemy) & !get_king_moves(self.king) & !self.attacks(kind)
     }
 
-    /// The positions from which White may have come here by a quiet move; some may not be legal with White to move.
+    /// Returns the positions from which a quiet move of White leads here; some may not be legal with White to move.
     fn before(self, kind: Piece) -> impl Iterator<Item = Self> {
         let (king, piece) = (self.king.bitboard(), self.piece.bitboard());
         let taken = king | piece | self.enemy.bitboard();
         let back = match kind {
             Piece::Queen => get_rook_moves(self.piece, taken) | get_bishop_moves(self.piece, taken),
             Piece::Rook => get_rook_moves(self.piece, taken),
-            // As a pawn of the other side would go: one back, and from the fourth rank two.
+            // Pawn moves backwards: one step, and two from the fourth rank.
             _ => {
                 let one = BitBoard(piece.0 >> 8) & !taken;
                 one | BitBoard(one.0 >> 8) & Rank::Second.bitboard()
@@ -76,7 +75,7 @@ impl Place {
     }
 }
 
-/// The wins of White with one kind of piece.
+/// White's wins with one kind of piece.
 pub(super) struct Table {
     kind: Piece,
     white_to_move: Vec<u8>,
@@ -84,10 +83,10 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Solves the ending of a queen, a rook or a pawn; a pawn's rests on the `promoted` two.
+    /// Solves the ending of a queen, rook or pawn; a pawn's needs the `promoted` two.
     pub(super) fn new(kind: Piece, promoted: &[&Self]) -> Self {
         let mut table = Self { kind, white_to_move: vec![0; POSITIONS], black_to_move: vec![0; POSITIONS] };
-        // By plies to the mate: wins of White to move that a promotion brings about, and losses of Black.
+        // By plies to mate: wins of White by promotion, and losses of Black.
         let mut promotions: Vec<Vec<Place>> = vec![Vec::new(); MOST_PLIES];
         let mut lost = Vec::new();
         for place in all_places() {
@@ -106,7 +105,7 @@ impl Table {
         for plies in (1..MOST_PLIES).step_by(2) {
             let mut won: Vec<Place> = std::mem::take(&mut promotions[plies]);
             won.extend(lost.drain(..).flat_map(|place: Place| place.before(kind)));
-            // Most are known already, which is the quickest to see.
+            // Skips known positions first, which are most.
             won.retain(|place| {
                 let byte = &mut table.white_to_move[place.index()];
                 let is_new = *byte == 0 && place.is_white_to_move(kind);
@@ -127,23 +126,23 @@ impl Table {
         table
     }
 
-    /// The plies to White's mate; None if it has none.
+    /// Returns the plies to White's mate; None if not won.
     pub(super) fn plies(&self, place: Place, white_to_move: bool) -> Option<u16> {
         let side = if white_to_move { &self.white_to_move } else { &self.black_to_move };
         side[place.index()].checked_sub(1).map(u16::from)
     }
 
-    /// Whether Black has moves, and each of them lets White win.
+    /// Returns whether Black has moves and all of them lose.
     fn is_lost(&self, place: Place) -> bool {
         let escapes = place.escapes(self.kind);
-        // Where the king takes the piece, two would stand on a square: never won.
+        // Capturing the piece leaves two kings: never won.
         let lets_win = |enemy| self.white_to_move[Place { enemy, ..place }.index()] != 0;
         !escapes.is_empty() && escapes.into_iter().all(lets_win)
     }
 }
 
 impl Place {
-    /// A pawn that can be made a piece of another table at once: the plies in which Black is then mated.
+    /// Returns the plies in which Black is mated after an immediate promotion.
     fn promoted(self, other: &Table) -> Option<u16> {
         let piece = (self.piece.rank() == Rank::Seventh).then(|| Square::index(self.piece as usize + 8))?;
         let after = Self { piece, ..self };
@@ -151,7 +150,7 @@ impl Place {
     }
 }
 
-/// Every way to put three pieces on the board, White's king on the files a to d.
+/// Returns all placements of three pieces with White's king on files a to d.
 fn all_places() -> impl Iterator<Item = Place> {
     let kings = Square::ALL.into_iter().filter(|king| (*king as usize) % 8 < 4);
     kings.flat_map(|king| {

@@ -1,6 +1,6 @@
-//! What one side attacks: mobility, danger to the other king, threats; and what its king and its passed pawns stand on.
+//! Attack features of one side: mobility, king danger, threats, king shelter, passed pawns.
 //!
-//! `Pesto` adds these counts up with weights, and `Terms` lists them for the tuner.
+//! `Pesto` weights these counts; `Terms` lists them for the tuner.
 
 use cozy_chess::{
     get_bishop_moves, get_king_moves, get_knight_moves, get_rook_moves, BitBoard, Board, Color,
@@ -10,26 +10,26 @@ use cozy_chess::{
 
 use super::pawns::{files, Pawns};
 
-/// Levels of danger for a king: the last one is for all that is worse.
+/// Levels of king danger; the last one is open-ended.
 pub(super) const DANGERS: usize = 16;
 
-/// What each attacked square near a king counts, by knight, bishop, rook and queen; two make a level.
+/// Weight of each attacked square near a king, by knight, bishop, rook and queen; two units per level.
 const DANGER_OF: [usize; 4] = [2, 2, 2, 3];
 
-/// What the pieces of one side reach.
+/// The attacks of one side.
 pub(super) struct Reach {
     by_pawns: BitBoard,
     by_minors: BitBoard,
     by_rooks: BitBoard,
     all: BitBoard,
-    /// Squares that knights, bishops, rooks and queens can go to and that no enemy pawn guards.
+    /// Mobility of knights, bishops, rooks and queens: squares not guarded by enemy pawns.
     pub(super) mobility: [u32; 4],
-    /// How dangerous all this is to the other king.
+    /// Danger level of the enemy king.
     pub(super) danger: usize,
 }
 
 impl Reach {
-    /// What the side whose pawns are `pawns.own` reaches.
+    /// Computes the attacks of the side whose pawns are `pawns.own`.
     pub(super) fn of(board: &Board, color: Color, pawns: &Pawns) -> Self {
         let (own, occupied) = (board.colors(color), board.occupied());
         let enemy_king = board.king(!color);
@@ -51,8 +51,8 @@ impl Reach {
         Self { by_pawns, by_minors, by_rooks: rooks, all, mobility, danger: (danger / 2).min(DANGERS - 1) }
     }
 
-    /// Enemy pieces attacked by pawns; rooks and queens by knights and bishops; queens by rooks; and whatever is attacked and
-    /// not guarded. `theirs` is what the other side reaches.
+    /// Returns the enemy pieces attacked by pawns; rooks and queens attacked by minor pieces; queens attacked by rooks; and
+    /// hanging pieces. `theirs` are the opponent's attacks.
     pub(super) fn threats(&self, board: &Board, color: Color, theirs: &Self) -> [u32; 4] {
         let enemy = board.colors(!color);
         let [queens, rooks, pawns] = [Queen, Rook, Pawn].map(|piece| board.pieces(piece));
@@ -67,7 +67,7 @@ impl Reach {
     }
 }
 
-/// What a piece that is no pawn and no king reaches.
+/// Returns the attacks of a knight, bishop, rook or queen.
 fn reach(piece: Piece, square: Square, occupied: BitBoard) -> BitBoard {
     match piece {
         Knight => get_knight_moves(square),
@@ -77,7 +77,7 @@ fn reach(piece: Piece, square: Square, occupied: BitBoard) -> BitBoard {
     }
 }
 
-/// (pawns on the two ranks before the king, on its file and those beside it; files there without pawns of its side).
+/// Returns (pawns on the two ranks before the king on its file and adjacent ones; such files without own pawns).
 pub(super) fn shelter(board: &Board, color: Color, pawns: &Pawns) -> (u32, u32) {
     let file = board.king(color).file();
     let near = (file.bitboard() | file.adjacent()).0;
@@ -88,8 +88,8 @@ pub(super) fn shelter(board: &Board, color: Color, pawns: &Pawns) -> (u32, u32) 
     (shield.count_ones(), open.count_ones())
 }
 
-/// (how much nearer the own king is to the squares before the passed pawns than the other king, in moves; how many of them an
-/// enemy piece stops).
+/// Returns (by how many moves the own king is closer to the squares before the passed pawns than the enemy king; how many of
+/// them an enemy piece blocks).
 pub(super) fn passed(board: &Board, color: Color, pawns: &Pawns) -> (i32, u32) {
     let stops = BitBoard(pawns.turned(BitBoard(pawns.passed() << 8)));
     let (own, enemy) = (board.king(color), board.king(!color));
@@ -97,13 +97,13 @@ pub(super) fn passed(board: &Board, color: Color, pawns: &Pawns) -> (i32, u32) {
     (nearer, (stops & board.colors(!color)).len())
 }
 
-/// Knights and bishops on the fourth to the sixth rank that a pawn guards and no enemy pawn can attack.
+/// Returns the outposts: minor pieces on ranks 4 to 6, guarded by a pawn, that no enemy pawn can attack.
 pub(super) fn outposts(board: &Board, color: Color, pawns: &Pawns) -> u32 {
     let minors = pawns.turned(board.colors(color) & (board.pieces(Knight) | board.pieces(Bishop)));
     (minors & 0x0000_ffff_ff00_0000 & pawns.guards() & !pawns.enemy_guards_ever()).count_ones()
 }
 
-/// Moves of a king from one square to the other.
+/// Returns the distance of two squares in king moves.
 fn distance(one: Square, other: Square) -> i32 {
     let files = (one.file() as i32).abs_diff(other.file() as i32);
     files.max((one.rank() as i32).abs_diff(other.rank() as i32)) as i32

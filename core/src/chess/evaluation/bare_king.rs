@@ -1,27 +1,26 @@
-//! What a position is worth when one side has only its king left: exactly where a table has it, and with bishops and knights by
-//! how near a mate is.
+//! Evaluation of positions against a bare king: exact from the ending tables, and by progress towards mate with bishops and
+//! knights.
 //!
-//! Without this, all such positions are worth nearly 1, and a search sees no way from one to the next. The numbers are fixed and
-//! no weights: in games, such positions are too few and too clear to learn from.
+//! Without it all such positions have values near 1, and a search makes no progress. The numbers are fixed: such positions are
+//! too rare to tune on.
 
 use cozy_chess::{get_bishop_moves, get_king_moves, get_knight_moves, BitBoard, Board, Color, Piece, Square};
 
 use crate::chess::endings::{ending, Ending};
 use crate::games::chess::Chess;
 
-/// What a mate loses of its value for each ply that it is away: the longest, by a pawn, is worth 0.72.
+/// Value lost per ply to the mate: the longest one, with a pawn, is worth 0.72.
 const PER_PLY: f64 = 0.005;
 
-/// What bishops and knights keep of the value of a win where no progress was made. The rest is for progress: a search sees
-/// steps of some hundredths, and there are many to go.
+/// Share of the value of a bishop and knight ending without progress; the rest rewards progress in steps of some hundredths.
 const LEAST: f64 = 0.1;
 
-/// What counts as progress: a king in a corner, the kings close to each other, little room for the bare one.
+/// Weights of progress: a king in a corner, kings close to each other, low mobility of the bare king.
 const CORNER: f64 = 3.0;
 const CLOSE: f64 = 1.0;
 const ROOM: f64 = 0.3;
 
-/// The value of a position of a king and one piece against a king for the side to move, where it is known.
+/// Returns the value of a three-piece ending for the side to move, if a table has it.
 pub(in crate::chess) fn in_table(state: &Chess) -> Option<f64> {
     Some(match ending(state)? {
         Ending::Wins(plies) => 1.0 - PER_PLY * f64::from(plies),
@@ -30,23 +29,23 @@ pub(in crate::chess) fn in_table(state: &Chess) -> Option<f64> {
     })
 }
 
-/// The share of its value that a position has where bishops, or a bishop and knights, have to mate a bare king; 1 elsewhere.
+/// Returns the progress factor of endings with bishops, or a bishop and knights, against a bare king; 1 elsewhere.
 pub(in crate::chess) fn progress(board: &Board) -> f64 {
     let Some(strong) = Color::ALL.into_iter().find(|&color| board.colors(!color).len() == 1) else { return 1.0 };
     let Some(corners) = corners(board) else { return 1.0 };
     let (king, bare) = (board.king(strong), board.king(!strong));
-    // No square is further from such a corner than 7, and no kings are closer than 2.
+    // No square is further than 7 from such a corner, and kings are at least 2 apart.
     let to_corner = corners.into_iter().map(|corner| steps(bare, corner)).min().unwrap_or(7);
     let in_corner = 1.0 - f64::from(to_corner) / 7.0;
     let close = 1.0 - f64::from(steps(king, bare).saturating_sub(2)) / 12.0;
-    let confined = 1.0 - f64::from(room(board, strong, bare).min(32)) / 32.0;
+    let confined = 1.0 - f64::from(mobility(board, strong, bare).min(32)) / 32.0;
     let reached = (CORNER * in_corner + CLOSE * close + ROOM * confined) / (CORNER + CLOSE + ROOM);
-    // Squared: the last steps are the hardest to find, and count most.
+    // Squared: the last steps are the hardest to find.
     LEAST + (1.0 - LEAST) * reached * reached
 }
 
-/// The corners in which bishops and knights can force a mate: all with bishops of both colours, else those of the bishop's
-/// colour, if there is a knight. None with other pieces, or too few.
+/// Returns the corners in which bishops and knights can force mate: all with bishops of both colours, else those of the
+/// bishop's colour if there is a knight; none otherwise.
 fn corners(board: &Board) -> Option<BitBoard> {
     let others = board.pieces(Piece::Pawn) | board.pieces(Piece::Rook) | board.pieces(Piece::Queen);
     if !others.is_empty() {
@@ -58,9 +57,9 @@ fn corners(board: &Board) -> Option<BitBoard> {
     (corners.len() == 4 || (!corners.is_empty() && !board.pieces(Piece::Knight).is_empty())).then_some(corners)
 }
 
-/// How many squares the bare king could walk over if nobody else moved.
-fn room(board: &Board, strong: Color, bare: Square) -> u32 {
-    // The king hides no square from a bishop that attacks it.
+/// Returns how many squares the bare king could reach if nothing else moved.
+fn mobility(board: &Board, strong: Color, bare: Square) -> u32 {
+    // The king does not shield squares from a bishop that attacks it.
     let blockers = board.occupied() ^ bare.bitboard();
     let mut guarded = get_king_moves(board.king(strong));
     for square in board.pieces(Piece::Bishop) {
@@ -78,7 +77,7 @@ fn room(board: &Board, strong: Color, bare: Square) -> u32 {
     walked.len()
 }
 
-/// Steps from one square to another, none of them diagonal: 0 to 14.
+/// Returns the Manhattan distance of two squares.
 fn steps(from: Square, to: Square) -> u32 {
     let apart = |one: usize, other: usize| one.abs_diff(other) as u32;
     apart(from.file() as usize, to.file() as usize) + apart(from.rank() as usize, to.rank() as usize)

@@ -1,9 +1,8 @@
-//! What the classical evaluation counts in a position, weight by weight: it is linear in all of them but the phase weights.
+//! The features of the static evaluation, which is linear in all weights but the phase weights.
 //!
-//! A term is a middlegame and an endgame weight that are counted together. With `n` the count of a term for the side to
-//! move less that of the other side, `phase` and `full` as in `Pesto`, the score is
-//! `trunc((phase * sum(n * middlegame) + (full - phase) * sum(n * endgame)) / full)`, whatever the weights are.
-//! The truncation towards 0 is all that is not linear (and the bound `MAX_SCORE`, which no sane weights reach).
+//! A term is a pair of a middlegame and an endgame weight. With `n` the count of a term for the side to move minus that of the
+//! opponent, and `phase` and `full` as in `Pesto`, the score is `trunc((phase * sum(n * middlegame) + (full - phase) * sum(n *
+//! endgame)) / full)`. Only the truncation is not linear (and the bound `MAX_SCORE`, which no sensible weights reach).
 
 use cozy_chess::{
     BitBoard, Board, Color,
@@ -14,10 +13,10 @@ use super::attacks::{self, Reach};
 use super::pawns::{files, Pawns};
 use super::weights::Weights;
 
-/// The field that is not linear: it shapes the phase.
+/// The field that is not linear: the phase weights.
 const PHASE_FIELD: &str = "phase_weights";
 
-/// Where the terms of each field begin: fields in their order, each with half as many terms as it has numbers.
+/// The first term of each field: fields in order, each with half as many terms as numbers.
 #[derive(Clone, Debug)]
 pub struct Terms {
     values: [usize; 5],
@@ -35,7 +34,7 @@ pub struct Terms {
     passed_king: usize,
     passed_stopped: usize,
     outpost: usize,
-    /// By pawns, knights and bishops, rooks; of what hangs.
+    /// By pawns, minor pieces, rooks; hanging pieces.
     threats: [usize; 4],
     shield: usize,
     king_open_file: usize,
@@ -44,7 +43,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The terms of all weights.
+    /// Lists the terms of all weights.
     #[must_use]
     pub fn new() -> Self {
         let mut starts = Vec::new();
@@ -83,15 +82,15 @@ impl Terms {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of terms.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "there always are some")]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Adds what a position has to `found`: (term, count for the side to move less that of the other side), in the order
-    /// of the terms and without those that balance.
+    /// Appends the nonzero (term, count for the side to move minus that of the opponent) of a position to `found`, in the order
+    /// of terms.
     pub fn count(&self, board: &Board, found: &mut Vec<(u32, i32)>) {
         let mut counts = vec![0; self.len];
         let color = board.side_to_move();
@@ -101,13 +100,13 @@ impl Terms {
         found.extend((0u32..).zip(counts).filter(|&(_, count)| count != 0));
     }
 
-    /// What one side has, as `Pesto` reads it.
+    /// Counts the terms of one side.
     fn side(&self, board: &Board, color: Color, sign: i32, counts: &mut [i32]) {
         let mut add = |term: usize, count: u32| counts[term] += sign * count as i32;
         let own = board.colors(color);
         for (place, piece) in Piece::ALL.into_iter().enumerate() {
             for square in own & board.pieces(piece) {
-                // Tables begin with a8, as White sees it.
+                // Tables begin with a8 from White's side.
                 let seen = square as usize ^ if color == Color::White { 56 } else { 0 };
                 add(self.squares[place] + seen, 1);
                 if let Some(&value) = self.values.get(place) {

@@ -1,6 +1,6 @@
-//! The classical evaluation of chess: piece values and squares as PeSTO has them, and bonuses, tapered from middlegame to endgame.
+//! The static evaluation of chess: PeSTO's piece-square tables plus bonuses, tapered from middlegame to endgame.
 //!
-//! Scores are centipawns for the side to move. Turning the board upside down with colours changed leaves them as they are.
+//! Scores are centipawns for the side to move, invariant under colour-flipping the board.
 
 mod attacks;
 pub(super) mod bare_king;
@@ -23,10 +23,10 @@ use pawns::{files, Pawns};
 
 use crate::error::Error;
 
-/// No score is further from 0.
+/// Upper bound of the size of a score.
 pub const MAX_SCORE: i32 = 500_000;
 
-/// A middlegame and an endgame score in one number, so that both are added at once: `endgame << 32` plus `middlegame`.
+/// Middlegame and endgame score packed into one integer, added at once: `endgame << 32` plus `middlegame`.
 type Packed = i64;
 
 const fn pack([middlegame, endgame]: Pair) -> Packed {
@@ -38,16 +38,16 @@ fn pack_table<const N: usize>([middlegame, endgame]: &[[i32; N]; 2]) -> [Packed;
 }
 
 const fn unpack(packed: Packed) -> (i64, i64) {
-    // The lower half is signed: what it borrowed from the upper one is given back.
+    // The lower half is signed: undo its borrow from the upper half.
     (packed as i32 as i64, (packed + (1 << 31)) >> 32)
 }
 
-/// Weights made ready for use.
+/// Weights in the form the evaluation uses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pesto {
     weights: Weights,
     scale: f64,
-    /// Value and square together: by colour, piece, square.
+    /// Value plus square bonus by colour, piece, square.
     squares: [[[Packed; 64]; 6]; 2],
     /// Knight, bishop, rook, queen.
     mobility: [Packed; 4],
@@ -58,10 +58,10 @@ pub struct Pesto {
 }
 
 impl Pesto {
-    /// Weights, and the scale of the sigmoid in centipawns: the score for which `2 * sigmoid(1) - 1` = 0.46 is the value.
+    /// Prepares weights and the scale of the sigmoid in centipawns, at which the value is `2 * sigmoid(1) - 1` = 0.46.
     ///
     /// # Errors
-    /// `Error::InvalidArgument` names the argument: a scale that is not above 0, phase weights that make no phases.
+    /// `Error::InvalidArgument` names the argument: a scale that is not above 0, invalid phase weights.
     pub fn new(weights: Weights, scale: f64) -> Result<Self, Error> {
         if !(scale.is_finite() && scale > 0.0) {
             return Err(Error::InvalidArgument(format!("scale must be a finite number above 0, not {scale}")));
@@ -96,32 +96,32 @@ impl Pesto {
         Ok(Self { scale, squares, mobility: mobility.map(pack), passed, guarded, danger, full_phase, weights })
     }
 
-    /// The weights.
+    /// Returns the weights.
     #[must_use]
     pub fn weights(&self) -> &Weights {
         &self.weights
     }
 
-    /// The scale of the sigmoid, in centipawns.
+    /// Returns the scale of the sigmoid in centipawns.
     #[must_use]
     pub fn scale(&self) -> f64 {
         self.scale
     }
 
-    /// The phase that is all middlegame; 0 is all endgame.
+    /// Returns the phase of a pure middlegame; 0 is a pure endgame.
     #[must_use]
     pub fn full_phase(&self) -> i32 {
         self.full_phase
     }
 
-    /// The score of a position in centipawns for the side to move.
+    /// Returns the score in centipawns for the side to move.
     #[inline]
     #[must_use]
     pub fn eval(&self, board: &Board) -> i32 {
         self.eval_plus_game_phase(board).0
     }
 
-    /// The score in centipawns for the side to move, and the phase of the game, from 0 (endgame) to `full_phase`.
+    /// Returns the score in centipawns for the side to move and the game phase, from 0 (endgame) to `full_phase`.
     #[must_use]
     pub fn eval_plus_game_phase(&self, board: &Board) -> (i32, i32) {
         let color = board.side_to_move();
@@ -132,12 +132,12 @@ impl Pesto {
         let (middlegame, endgame) = unpack(sum);
         let phase = self.phase(board);
         let (now, full) = (i64::from(phase), i64::from(self.full_phase));
-        // Division rounds towards 0, for both sides alike.
+        // Division rounds towards 0, symmetrically for both sides.
         let score = (middlegame * now + endgame * (full - now)) / full;
         (score.clamp(-i64::from(MAX_SCORE), i64::from(MAX_SCORE)) as i32, phase)
     }
 
-    /// A score as a value from -1 to 1: `2 * sigmoid(score / scale) - 1`.
+    /// Converts a score to a value from -1 to 1: `2 * sigmoid(score / scale) - 1`.
     #[must_use]
     pub fn squash(&self, score: i32) -> f64 {
         (f64::from(score) / (2.0 * self.scale)).tanh()
@@ -150,7 +150,7 @@ impl Pesto {
         sum.min(self.full_phase)
     }
 
-    /// What one side has.
+    /// Returns the packed score of one side.
     fn side(&self, board: &Board, color: Color, pawns: &Pawns, reach: &Reach, other_reach: &Reach) -> Packed {
         let weights = &self.weights;
         let own = board.colors(color);
@@ -195,7 +195,7 @@ impl Pesto {
 }
 
 impl Pesto {
-    /// PeSTO's public weights. The scale makes a value of `tanh(0.326 * pawns)`.
+    /// Returns PeSTO's public weights. The scale gives a value of `tanh(0.326 * pawns)`.
     #[must_use]
     pub fn published() -> Self {
         Self::new(Weights::published(), 153.4).unwrap_or_else(|_| unreachable!("the published weights are right"))
@@ -203,7 +203,7 @@ impl Pesto {
 }
 
 impl Default for Pesto {
-    /// The tuned weights.
+    /// Returns the tuned weights.
     fn default() -> Self {
         Self::new(Weights::default(), tuned::SCALE).unwrap_or_else(|_| unreachable!("the default weights are right"))
     }

@@ -1,8 +1,8 @@
-//! Pawns as the classical evaluation sees them: doubled, isolated, passed, guarded.
+//! Pawn structure: doubled, isolated, passed, guarded pawns.
 
 use cozy_chess::{BitBoard, Board, Color, Piece::Pawn};
 
-/// The pawns as bits, the board turned so that `own` moves up.
+/// Pawns as bitboards, oriented so that `own` moves up.
 pub(super) struct Pawns {
     pub(super) own: u64,
     pub(super) enemy: u64,
@@ -21,7 +21,7 @@ impl Pawns {
         turned
     }
 
-    /// Squares as `own` sees them, and back.
+    /// Orients squares to the side of `own`, and back.
     pub(super) fn turned(&self, squares: BitBoard) -> u64 {
         match self.color {
             Color::White => squares.0,
@@ -34,25 +34,25 @@ impl Pawns {
     }
 
     pub(super) fn isolated(&self) -> u64 {
-        self.own & !beside(files(self.own))
+        self.own & !adjacent_files(files(self.own))
     }
 
     pub(super) fn passed(&self) -> u64 {
         let stopped = below(self.enemy);
-        self.own & !(stopped | beside(stopped) | below(self.own))
+        self.own & !(stopped | adjacent_files(stopped) | below(self.own))
     }
 
     pub(super) fn guards(&self) -> u64 {
-        beside(self.own << 8)
+        adjacent_files(self.own << 8)
     }
 
     pub(super) fn enemy_guards(&self) -> u64 {
-        beside(self.enemy >> 8)
+        adjacent_files(self.enemy >> 8)
     }
 
-    /// What enemy pawns guard now or may guard when they advance.
+    /// Returns the squares that enemy pawns guard now or can guard after advancing.
     pub(super) fn enemy_guards_ever(&self) -> u64 {
-        beside(below(self.enemy))
+        adjacent_files(below(self.enemy))
     }
 
     pub(super) fn guarded(&self) -> u64 {
@@ -60,12 +60,12 @@ impl Pawns {
     }
 }
 
-/// The squares on both sides.
-fn beside(squares: u64) -> u64 {
+/// Returns the squares on adjacent files.
+fn adjacent_files(squares: u64) -> u64 {
     (squares & !A_FILE) >> 1 | (squares & !H_FILE) << 1
 }
 
-/// All squares below, on the same file.
+/// Returns the squares below on the same file.
 fn below(squares: u64) -> u64 {
     let mut fill = squares >> 8;
     fill |= fill >> 8;
@@ -73,7 +73,7 @@ fn below(squares: u64) -> u64 {
     fill | fill >> 32
 }
 
-/// The whole files.
+/// Returns the whole files.
 pub(super) fn files(squares: u64) -> u64 {
     let mut fill = squares | squares >> 32;
     fill |= fill >> 16;

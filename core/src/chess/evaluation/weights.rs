@@ -1,4 +1,4 @@
-//! The weights of the classical evaluation of chess: named fields, middlegame and endgame, in centipawns. None stands in the code.
+//! The weights of the static evaluation: named fields, middlegame and endgame, in centipawns.
 
 use super::attacks::DANGERS;
 use super::{published, tuned};
@@ -6,15 +6,15 @@ use crate::error::Error;
 
 /// Middlegame, endgame.
 pub type Pair = [i32; 2];
-/// A number for each square, middlegame and endgame: a8 first, h1 last, from White's side.
+/// A number per square, middlegame and endgame: a8 first, h1 last, from White's side.
 pub type Squares = [[i32; 64]; 2];
-/// A number for each rank as its owner counts them, middlegame and endgame.
+/// A number per rank from the owner's side, middlegame and endgame.
 pub type Ranks = [[i32; 8]; 2];
 
-/// A number for each level of danger, middlegame and endgame.
+/// A number per danger level, middlegame and endgame.
 pub(super) type Dangers = [[i32; DANGERS]; 2];
 
-/// No weight may be further from 0: sums stay small enough for the arithmetic, however many pieces there are.
+/// Upper bound of the size of weights, so that sums do not overflow.
 pub const MAX_WEIGHT: i32 = 20_000;
 
 /// A field as a list of numbers, the middlegame before the endgame.
@@ -49,32 +49,32 @@ impl<const N: usize> Field for [[i32; N]; 2] {
     }
 }
 
-/// Writes the struct, the published weights, and the fields by name.
+/// Generates the struct, the published weights, and access by name.
 macro_rules! weights {
     ($($(#[$doc:meta])* $name:ident: $type:ty = $published:expr,)*) => {
-        /// The weights, each for the side that has what it names.
+        /// The weights, each for the side that has the feature.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Weights {
             $($(#[$doc])* pub $name: $type,)*
         }
 
         impl Weights {
-            /// PeSTO's public piece values and tables, with bonuses set by hand; what they did not know counts nothing.
+            /// Returns PeSTO's public values and tables with bonuses set by hand; other bonuses are 0.
             #[must_use]
             pub const fn published() -> Self {
                 Self { $($name: $published,)* }
             }
 
-            /// The fields: name, and numbers (the middlegame's before the endgame's).
+            /// Returns the fields: name and numbers, the middlegame's first.
             #[must_use]
             pub fn fields(&self) -> Vec<(&'static str, Vec<i32>)> {
                 vec![$((stringify!($name), self.$name.list()),)*]
             }
 
-            /// Gives a field other numbers.
+            /// Sets the numbers of a field.
             ///
             /// # Errors
-            /// `Error::InvalidArgument` names the field if it is unknown, or has another length, or a number is too large.
+            /// `Error::InvalidArgument` names an unknown field, a wrong length, or a number out of range.
             pub fn set(&mut self, name: &str, numbers: &[i32]) -> Result<(), Error> {
                 let check = |len: usize| {
                     if numbers.len() != len {

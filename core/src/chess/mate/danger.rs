@@ -1,11 +1,11 @@
-//! Whether it may pay to look for a mate: told from the squares around the king, in less time than a single move takes.
+//! A cheap filter for mate searches: the king's escape squares and the attackers near it.
 
 use cozy_chess::{get_bishop_moves, get_king_moves, get_knight_moves, get_pawn_attacks, get_rook_moves, BitBoard, Board, Piece};
 
-/// Squares a king can go to at most where two pieces attack around it; with a single one it is in danger whatever attacks.
+/// Upper bound of escape squares with two attackers near; with at most one escape square any attacker suffices.
 const FEW_FLIGHTS: u32 = 3;
 
-/// Whether the king of the side that is not to move is short of squares, with pieces of the other side near it.
+/// Returns whether the king of the side not to move has few escape squares and attackers near it.
 #[must_use]
 pub(super) fn is_in_danger(board: &Board) -> bool {
     let color = board.side_to_move();

@@ -1,10 +1,11 @@
 //! Mate search for chess. Depth is counted in moves: mate in n is 2n - 1 plies.
 //!
-//! - `mate_search`: full-width and exact. What it claims is proven against every defence and respects every draw: stalemate,
-//!   insufficient material, and, as everywhere below the root of a search, the third repetition and the 50-move rule.
-//! - `checks_first`: the short look inside a tree. The attacker only gives check, so it may miss a mate, and claims no false one.
+//! - `mate_search`: full-width and exact. Its proofs hold against every defence and respect every draw: stalemate, insufficient
+//!   material, and, as below the root of every search, threefold repetition and the 50-move rule.
+//! - `checks_first`: the shallow search at leaves. The attacker only gives check, so it may miss mates, but its mates are
+//!   proven.
 //!
-//! `table.rs` keeps what is known, `prover.rs` proves.
+//! `table` is the transposition table, `prover` the proof search.
 
 mod danger;
 mod prover;
@@ -16,35 +17,35 @@ use crate::games::chess::Chess;
 use crate::games::Action;
 use prover::{Attack, Prover};
 
-/// The largest depth, in moves.
+/// Maximum depth, in moves.
 pub const MAX_DEPTH: u32 = 64;
 
-/// What a mate search found out, for the side to move.
+/// The result of a mate search for the side to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It mates in so many moves, and not sooner.
+    /// It mates in that many moves, and not sooner.
     MateIn(u32),
-    /// It is mated in so many moves of the other side whatever it plays, and can hold out so long.
+    /// It is mated in that many moves of the opponent, and can hold out as long.
     MatedIn(u32),
-    /// Neither within the depth; or the budget was used up before it was decided.
+    /// Neither within the depth, or the budget was exhausted.
     Unknown,
 }
 
 /// The answer of `mate_search`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What is proven.
+    /// The proven result.
     pub verdict: Verdict,
-    /// The moves up to the mate, with the best play of both sides; empty if nothing is proven.
+    /// The line to the mate with the best play of both sides; empty without a proof.
     pub line: Vec<Action>,
-    /// Positions looked at.
+    /// Visited positions.
     pub nodes: u64,
 }
 
-/// The shortest mate for or against the side to move within `depth` moves.
+/// Searches the shortest mate for or against the side to move within `depth` moves.
 ///
-/// `budget` bounds the positions looked at while nothing is proven. `stop` is asked now and then; if it says so, the answer is
-/// what is proven by then.
+/// `budget` bounds the visited positions before a proof. If the polled `stop` returns true, the answer is what is proven by
+/// then.
 ///
 /// # Errors
 /// `Error::GameOver` if the game is over by itself, `Error::InvalidArgument` if `depth` is above `MAX_DEPTH`.
@@ -67,7 +68,7 @@ pub fn mate_search(state: &Chess, depth: u32, budget: Option<u64>, stop: &dyn Fn
         Verdict::MatedIn(n) => (n, false),
         Verdict::Unknown => return Ok(Answer { verdict, line: Vec::new(), nodes }),
     };
-    // The budget was for the proof; its line is read off what the table kept of it.
+    // The budget is for the proof; the line is read from the table.
     prover.budget = u64::MAX;
     let mut game = state.clone();
     let mut line = Vec::new();
@@ -78,7 +79,7 @@ pub fn mate_search(state: &Chess, depth: u32, budget: Option<u64>, stop: &dyn Fn
     Ok(Answer { verdict, line, nodes })
 }
 
-/// None when the search was cut short.
+/// Returns None if the search was cut off.
 fn shortest(prover: &mut Prover<'_>, state: &Chess, depth: u32) -> Option<Verdict> {
     for n in 1..=depth {
         if prover.mates(state.board(), n as u8)? {
@@ -91,12 +92,12 @@ fn shortest(prover: &mut Prover<'_>, state: &Chess, depth: u32) -> Option<Verdic
     Some(Verdict::Unknown)
 }
 
-/// A mate within `depth` moves (at most `MAX_DEPTH` are looked at) in which every move of the attacker gives check: in how many
-/// moves, and its first action. None says nothing. At most `budget` positions are looked at; without a check to give, none.
+/// Returns a mate within `depth` moves (at most `MAX_DEPTH`) in which every attacking move gives check: its length and first
+/// action. None proves nothing. Visits at most `budget` positions, none without a check to give.
 #[must_use]
 pub fn checks_first(state: &Chess, depth: u32, budget: u64) -> Option<(u32, Action)> {
     let board = state.board();
-    // Where there is a check to give there is a move: no mate and no stalemate.
+    // A check is a legal move: no mate and no stalemate.
     if depth == 0 || !danger::is_in_danger(board) || !Checks::new(board).any(|_| true) || state.is_drawn_automatically() {
         return None;
     }

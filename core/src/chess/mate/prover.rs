@@ -1,10 +1,10 @@
-//! Proofs of mate: an attacker for whom one move must work, and a defender of whom every reply must fail.
+//! The proof search of mates: one attacking move must mate, every defence must fail.
 //!
-//! Draws make no proof depend on the way to a position, so that one table serves all ways:
-//! - A position that the game has seen twice is a draw wherever it comes up: the third time. One that it has seen once, or that
-//!   comes up first here, would have to come up twice on the way to the mate; but the shortest mate from a position never leads
-//!   back to it, since what mates from there would mate at once. So the line to a shortest mate has no such draw.
-//! - The halfmove clock belongs to the key wherever the 50-move rule can come into play.
+//! Proofs do not depend on the path to a position, so that one table serves all paths:
+//! - A position that occurred twice in the game is a draw when it recurs. One that occurred once or never would have to occur
+//!   twice on the line to the mate; but the line of a shortest mate never returns to a position, since it would mate from there
+//!   at once.
+//! - The halfmove clock is part of the key where the 50-move rule can apply.
 
 use cozy_chess::{Board, Move, Piece, Square};
 
@@ -12,39 +12,39 @@ use super::table::{Key, Table};
 use crate::chess::{after, Checks};
 use crate::games::chess::{has_move, is_insufficient, Chess};
 
-/// Positions between two questions whether to stop.
+/// Positions between two polls of `stop`.
 const NODES_PER_CHECK: u64 = 1 << 12;
 
-/// Which moves the attacker may try.
+/// The moves that the attacker may try.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attack {
     /// All: what is not proven is disproven.
     FullWidth,
-    /// Those that give check: what is not proven is unknown.
+    /// Checks alone: what is not proven is unknown.
     Checks,
 }
 
-/// A mate search under way. Where a function answers None, the budget is used up or `stop` said so, and the search is over.
+/// A running mate search. Functions return None if the budget is exhausted or `stop` returned true, which ends the search.
 pub(super) struct Prover<'a> {
     attack: Attack,
-    /// Positions that are draws when they come up again.
+    /// Positions that are draws when they recur.
     drawn: Vec<u64>,
-    /// Whether the 50-move rule can come into play.
+    /// Whether the 50-move rule can apply.
     clock_matters: bool,
     table: Table,
-    /// The moves of all positions on the way, packed, with their rank above.
+    /// The moves of all positions on the current line, packed, with their rank in the high bits.
     moves: Vec<u32>,
-    /// The reply that last saved the defender, by moves left.
+    /// The last refuting reply, by moves left.
     killers: [u16; super::MAX_DEPTH as usize + 1],
-    /// Positions looked at.
+    /// Visited positions.
     pub nodes: u64,
-    /// Positions that may be looked at.
+    /// Upper bound of visited positions.
     pub budget: u64,
     stop: &'a dyn Fn() -> bool,
 }
 
 impl<'a> Prover<'a> {
-    /// A search from `state` for mates within `depth` moves of either side.
+    /// Creates a search from `state` for mates within `depth` moves of either side.
     pub(super) fn new(state: &Chess, depth: u32, attack: Attack, budget: u64, stop: &'a dyn Fn() -> bool) -> Self {
         let clock_matters = u32::from(state.halfmove_clock()) + 2 * depth >= 100;
         let killers = [0; super::MAX_DEPTH as usize + 1];
@@ -61,7 +61,7 @@ impl<'a> Prover<'a> {
         (self.nodes % NODES_PER_CHECK != 0 || !(self.stop)()).then_some(())
     }
 
-    /// Whether the game is drawn here, if it is not mate.
+    /// Returns whether the position is drawn unless it is mate.
     #[inline]
     fn is_drawn(&self, board: &Board) -> bool {
         let clock = board.halfmove_clock();
@@ -72,7 +72,7 @@ impl<'a> Prover<'a> {
         Key::of(board, defends, if self.clock_matters { board.halfmove_clock() } else { 0 })
     }
 
-    /// Whether the side to move mates within `n` moves (1 or more), in a position that is no draw.
+    /// Returns whether the side to move mates within `n` >= 1 moves; the position is no draw.
     pub(super) fn mates(&mut self, board: &Board, n: u8) -> Option<bool> {
         self.visit()?;
         let mover = board.side_to_move();
@@ -112,7 +112,7 @@ impl<'a> Prover<'a> {
         Some(proof != 0)
     }
 
-    /// Whether the side to move is mated within `n` moves of the attacker (1 or more), whatever it plays.
+    /// Returns whether the side to move is mated within `n` >= 1 moves of the attacker, whatever it plays.
     fn mated(&mut self, board: &Board, n: u8) -> Option<bool> {
         self.visit()?;
         if self.is_drawn(board) {
@@ -121,7 +121,7 @@ impl<'a> Prover<'a> {
         self.loses(board, n)
     }
 
-    /// The same for a position that is played on even if it is a draw: the root.
+    /// `loses` for the root, which is searched even if it is a draw.
     pub(super) fn loses(&mut self, board: &Board, n: u8) -> Option<bool> {
         let key = self.key(board, true);
         let known = if n > 1 { self.table.get(key).unwrap_or_default() } else { Default::default() };
@@ -156,7 +156,7 @@ impl<'a> Prover<'a> {
         Some(refutation == 0)
     }
 
-    /// Moves of the attacker: the best known first, then checks, captures and promotions, quiet moves.
+    /// Attacking moves: the best known first, then checks, captures and promotions, quiet moves.
     fn push_attacks(&mut self, board: &Board, checks: &Checks<'_>, best: u16) {
         let first = self.moves.len();
         let theirs = board.colors(!board.side_to_move());
@@ -182,7 +182,7 @@ impl<'a> Prover<'a> {
         self.moves[first..].sort_unstable();
     }
 
-    /// Replies of the defender: what saved it here or in a sister position, captures, moves of the king, the rest.
+    /// Replies: refutations here or in sibling positions, captures, king moves, the rest.
     fn push_defences(&mut self, board: &Board, best: u16, killer: u16) {
         let first = self.moves.len();
         let theirs = board.colors(!board.side_to_move());
@@ -195,8 +195,8 @@ impl<'a> Prover<'a> {
         self.moves[first..].sort_unstable();
     }
 
-    /// The line of a mate within exactly `n` moves that has been proven for the side to move, or against it (`attacks` false):
-    /// the attacker's shortest way, the defender's longest.
+    /// Returns the line of a mate proven within exactly `n` moves for the side to move or against it (`attacks` false): the
+    /// attacker's shortest, the defender's longest.
     pub(super) fn line(&mut self, board: &Board, n: u8, attacks: bool) -> Option<Vec<Move>> {
         let (mut board, mut left, mut attacks) = (board.clone(), n, attacks);
         let mut line = Vec::new();
@@ -210,7 +210,7 @@ impl<'a> Prover<'a> {
         Some(line)
     }
 
-    /// The first move of a mate within `n` moves that has been proven.
+    /// Returns the first move of a mate proven within `n` moves.
     pub(super) fn attack_of(&mut self, board: &Board, n: u8) -> Option<Option<Move>> {
         let checks = Checks::new(board);
         if n == 1 {
@@ -241,7 +241,7 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// A move in 15 bits; never 0, since no move ends where it began.
+/// Packs a move in 15 bits; never 0, since no move ends where it began.
 #[inline]
 fn pack(mv: Move) -> u16 {
     (mv.promotion.map_or(0, |piece| piece as u16) << 12) | ((mv.from as u16) << 6) | mv.to as u16
@@ -257,7 +257,7 @@ fn unpack(packed: u32) -> Move {
     Move { from: square(6), to: square(0), promotion }
 }
 
-/// A packed move with its place in the order above it.
+/// Adds the rank of a packed move in the high bits.
 #[inline]
 fn ranked(mv: Move, rank: u32, best: u16, killer: u16) -> u32 {
     let packed = pack(mv);

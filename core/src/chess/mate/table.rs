@@ -1,23 +1,23 @@
-//! What a mate search has found out about positions, for the length of one call.
+//! The transposition table of a mate search, for one call.
 
 use cozy_chess::{Board, Color, Piece};
 
-/// Entries, at most: 24 MiB.
+/// Maximum number of entries: 24 MiB.
 const MOST: usize = 1 << 20;
-/// Entries at first: a short look inside a tree needs no more, and pays for each.
+/// Initial number of entries: searches at leaves need no more.
 const LEAST: usize = 1 << 5;
-/// Neighbouring places where an entry may stand.
+/// Entries per bucket.
 const PLACES: usize = 4;
 
-/// A position, and which of the two questions is asked of it, in 128 bits: equal keys are taken for equal positions.
+/// Key of a position and a side (attack or defence), in 128 bits; equal keys are taken for equal positions.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Key(u64, u64);
 
 impl Key {
-    /// `defends`: whether the side to move is the one that may be mated. `clock`: the halfmove clock where it can matter, else 0.
+    /// `defends`: whether the side to move may be mated. `clock`: the halfmove clock where it matters, else 0.
     #[inline]
     pub(super) fn of(board: &Board, defends: bool, clock: u8) -> Self {
-        // The board's own hash is only 64 bits: the second word is computed from the pieces, independently of it.
+        // The board's hash has 64 bits; the second word is computed from the pieces, independently of it.
         let mut word = 0x9e37_79b9_7f4a_7c15 ^ (u64::from(clock) << 1) ^ u64::from(defends);
         for bits in Piece::ALL.map(|piece| board.pieces(piece).0).into_iter().chain([board.colors(Color::White).0]) {
             word = (word ^ bits).wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -27,8 +27,8 @@ impl Key {
     }
 }
 
-/// What is known of a position: proven within `mate` moves (0: not proven), disproven within `none` moves; the move that proved
-/// (attack) or disproved (defence) it last.
+/// What the table stores: proven within `mate` moves (0: unproven), disproven within `none` moves; the move that proved
+/// (attack) or disproved (defence) last.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Entry {
     key: Key,
@@ -43,7 +43,7 @@ impl Entry {
     }
 }
 
-/// Entries by key, as many as were needed so far; a full table forgets what was cheapest to find out.
+/// A growing hash table; a full one replaces the cheapest entries.
 #[derive(Default)]
 pub(super) struct Table {
     entries: Vec<Entry>,
@@ -57,7 +57,7 @@ impl Table {
         first..first + PLACES
     }
 
-    /// What is known of a position.
+    /// Returns the entry of a position.
     #[inline]
     pub(super) fn get(&self, key: Key) -> Option<Entry> {
         if self.entries.is_empty() {
@@ -66,7 +66,7 @@ impl Table {
         self.entries[self.places(key)].iter().find(|entry| entry.key == key && entry.worth() > 0).copied()
     }
 
-    /// Adds that the question within `n` moves is answered with `proven`.
+    /// Stores the result of a search within `n` moves.
     pub(super) fn put(&mut self, key: Key, n: u8, proven: bool, best: u16) {
         if self.entries.len() < MOST && self.used * 2 >= self.entries.len() {
             self.grow();
@@ -140,7 +140,7 @@ mod tests {
         }
         let entry = table.get(Key(8, 8)).map(|entry| (entry.mate, entry.none));
         assert_eq!(entry, Some((3, 2)));
-        // All of these want the same places, however large the table grows.
+        // All of these map to the same bucket at every size.
         for number in 0..20 {
             table.put(Key(8 + (number << 40), 100 + number), 1, false, 0);
         }

@@ -161,11 +161,11 @@ mod tests {
                     let start = Chess::from_fen(fen).unwrap();
                     let (mut fast, mut slow) = (start.clone(), start);
                     let mut random = Random::new(seed * 100 + number as u64, Purpose::Playout);
-                    let mut twin = random.clone();
+                    let mut reference = random.clone();
                     let result = fast.playout(&mut random, max_depth);
-                    assert_eq!(result, plain(&mut slow, &mut twin, max_depth).0, "{fen} {seed} {max_depth}");
+                    assert_eq!(result, plain(&mut slow, &mut reference, max_depth).0, "{fen} {seed} {max_depth}");
                     // The same game, position by position, and as many numbers drawn.
-                    assert_eq!((&fast, fast.fen(), random.next_u64()), (&slow, slow.fen(), twin.next_u64()));
+                    assert_eq!((&fast, fast.fen(), random.next_u64()), (&slow, slow.fen(), reference.next_u64()));
                     results[result.map_or(3, |value| (value + 1) as usize)] += 1;
                 }
             }

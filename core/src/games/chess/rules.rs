@@ -97,7 +97,7 @@ impl Chess {
     }
 }
 
-/// Whether there is a legal move. The king is asked first: in check it is the likeliest to have one.
+/// Returns whether there is a legal move. The king's first: in check it is the likeliest to have one.
 #[inline]
 pub(crate) fn has_move(board: &Board) -> bool {
     let king = board.king(board.side_to_move()).bitboard();

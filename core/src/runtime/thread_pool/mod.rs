@@ -71,7 +71,7 @@ impl Word {
 }
 
 /// What the caller and the workers share.
-struct Shared {
+struct PoolState {
     word: AtomicU64,
     /// Written by the caller while the job is closed and nobody is inside; read by workers inside.
     job: UnsafeCell<Option<Job>>,
@@ -83,17 +83,17 @@ struct Shared {
 
 // SAFETY: `job` is guarded by `word`, as said there; what it points to is `Sync`; the other fields are `Sync` themselves.
 #[expect(unsafe_code, reason = "see above")]
-unsafe impl Sync for Shared {}
+unsafe impl Sync for PoolState {}
 // SAFETY: as above. The pointer in `job` is used only while `ThreadPool::run` waits for the job to end.
 #[expect(unsafe_code, reason = "see above")]
-unsafe impl Send for Shared {}
+unsafe impl Send for PoolState {}
 
 struct Worker {
     thread: Thread,
     is_parked: Arc<AtomicBool>,
 }
 
-impl Shared {
+impl PoolState {
     fn load(&self, order: Ordering) -> Word {
         Word(self.word.load(order))
     }
@@ -207,8 +207,8 @@ impl Shared {
 
 /// Worker threads that wait for jobs.
 pub(crate) struct ThreadPool {
-    shared: Arc<Shared>,
-    /// How many threads were asked for, the caller's included; the system may have given fewer.
+    shared: Arc<PoolState>,
+    /// Number of requested threads, the caller included; the system may have started fewer.
     threads: usize,
 }
 
@@ -269,7 +269,7 @@ impl ThreadPool {
     }
 
     fn new(threads: usize) -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PoolState {
             word: AtomicU64::new(Word::CLOSED),
             job: UnsafeCell::new(None),
             panic: Mutex::new(None),
@@ -421,8 +421,7 @@ mod tests {
         });
     }
 
-    /// Found 4 to 13 wrong entries in 20 s when a worker read the width before it was counted inside. `PONDERTREE_STRESS_SECONDS`
-    /// sets how long it runs.
+    /// Fails within 20 s if a worker reads the width before it joins. `PONDERTREE_STRESS_SECONDS` sets its duration.
     #[test]
     fn ranks_stay_below_the_width_when_wide_and_narrow_jobs_alternate() {
         let seconds = std::env::var("PONDERTREE_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);

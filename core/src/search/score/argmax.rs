@@ -14,7 +14,7 @@ pub(super) const MASK_BITS: usize = 64;
 pub(super) struct EdgeInputs {
     /// N.
     pub visits: f64,
-    /// PendingLeaves in flight.
+    /// Leaves in flight.
     pub in_flight: f64,
     /// W.
     pub sum: f64,

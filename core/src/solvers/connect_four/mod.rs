@@ -1,7 +1,7 @@
-//! Connect 4 solved: who wins with best play, and how soon.
+//! An exact solver of Connect 4: value and plies with best play.
 //!
-//! `position.rs` knows which cells win, `table.rs` keeps what is known, `search.rs` asks whether a score can be reached; here
-//! positions are shared out to threads, and scores become values and plies.
+//! `position` generates moves and threats, `table` is the transposition table, `search` the null-window search; this module
+//! distributes positions over threads and converts scores.
 
 mod position;
 mod search;
@@ -18,42 +18,42 @@ use position::{cells_of, Position, CELLS};
 use search::{win_at, Search};
 use table::{Table, MOST};
 
-/// How often the caller of `solve` is asked whether to stop.
+/// Interval between two polls of `stop`.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What is asked of positions, and what it may cost.
+/// Options and limits of `solve`.
 #[derive(Clone, Copy, Debug)]
 pub struct SolveOptions {
-    /// Who wins alone, not how soon: many times as fast.
+    /// Solve the value alone, not the plies: many times as fast.
     pub weak: bool,
     /// Threads that share the positions.
     pub threads: usize,
-    /// Bytes for what is known of positions, shared by the threads; less than 128 KiB is taken for that.
+    /// Bytes of the shared transposition table, at least 128 KiB.
     pub memory: usize,
-    /// Positions that may be looked at for each one asked about.
+    /// Upper bound of visited nodes per position.
     pub max_nodes: u64,
 }
 
-/// How a game ends with best play after a move, for the player who makes the move.
+/// The result of a move with best play, for the player who makes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ending {
     /// 1 won, 0 drawn, -1 lost.
     pub value: i8,
-    /// Stones until then, the move itself included; None where only the value was asked for.
+    /// Plies to the end, the move included; None with `weak`.
     pub plies: Option<u32>,
 }
 
-/// What is known of one position.
+/// The solution of one position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Solution {
-    /// Every legal move and how it ends, in ascending order of columns.
+    /// Every legal move with its result, in ascending order of columns.
     pub moves: Vec<(Action, Ending)>,
-    /// Positions looked at.
+    /// Visited nodes.
     pub nodes: u64,
 }
 
-/// Solves every position: the answers in the order of `states`, None for those that were given up because of `max_nodes`, or
-/// because `stop`, which is asked some fifty times a second on the thread of the caller, said so.
+/// Solves every position, in the order of `states`; None for those cut off by `max_nodes` or `stop`, which is polled every 20
+/// ms on the calling thread.
 ///
 /// # Errors
 /// `Error::GameOver` if a game is over; it names the row.
@@ -94,15 +94,15 @@ pub fn solve(states: &[ConnectFour], options: &SolveOptions, stop: &mut dyn FnMu
     Ok(answers)
 }
 
-/// How much memory makes a position quicker to solve: late positions need little, and clearing more would cost more than solving
-/// them. It is doubled with every one and a half stones less, as the number of positions to look at is.
+/// Returns the table size that speeds up a position most: late positions need little, and clearing more costs more than
+/// solving. It doubles with every 1.5 stones less, as the number of nodes does.
 fn useful_memory(state: &ConnectFour) -> usize {
     let [own, other] = state.own_and_other();
     let missing = 24_u32.saturating_sub((own | other).count_ones());
     1 << (17 + 2 * missing / 3)
 }
 
-/// None when the search was cut short.
+/// Returns None if the search was cut off.
 fn answer(search: &mut Search<'_>, state: &ConnectFour, weak: bool) -> Option<Solution> {
     let position = Position::of(state);
     let most = if weak { 1 } else { MOST };
@@ -121,7 +121,7 @@ fn answer(search: &mut Search<'_>, state: &ConnectFour, weak: bool) -> Option<So
 fn ending(score: i8, stones: u32, weak: bool) -> Ending {
     let last = match score {
         0 => CELLS,
-        // Of the two numbers of stones with this score, the one at which the winner has just moved.
+        // Two stone counts have this score: take the one at which the winner has just moved.
         _ => {
             let last = CELLS + 2 - 2 * u32::from(score.unsigned_abs());
             let winner_moves_now = score > 0;

@@ -1,19 +1,19 @@
-//! A position of Connect 4 as the solver wants it: with the cells that win, and the moves that do not lose at once.
+//! Bitboard positions of the solver: winning cells and non-losing moves.
 
 use crate::games::connect_four::{ConnectFour, BOARD, BOTTOM, COLUMN, COLUMNS, ROWS, STRIDE};
 
 /// Cells of the board.
 pub(super) const CELLS: u32 = COLUMNS * ROWS;
 
-/// The first row from below, the third and the fifth.
+/// Rows 1, 3 and 5 from below.
 const ODD_ROWS: u64 = BOTTOM * 0b1_0101;
 
-/// A position in which the game goes on. Cells are bits as in `games::connect_four`.
+/// A nonterminal position. Cells are bits as in `games::connect_four`.
 #[derive(Clone, Copy)]
 pub(super) struct Position {
     own: u64,
     filled: u64,
-    /// Empty cells, whether a stone can fall there now or not, that would complete a line of the player to move; of the other.
+    /// Empty cells that complete a line of the player to move, playable now or later; of the opponent.
     own_wins: u64,
     other_wins: u64,
     /// Stones on the board.
@@ -28,24 +28,25 @@ impl Position {
         Self { own, filled, own_wins, other_wins, stones: filled.count_ones() }
     }
 
-    /// The cells where a stone would come to lie, one for each open column.
+    /// Returns the playable cells, one per open column.
     #[inline]
     pub(super) fn landing(&self) -> u64 {
         (self.filled + BOTTOM) & BOARD
     }
 
-    /// Whether the player to move can end the game with a line.
+    /// Returns whether the player to move can complete a line.
     #[inline]
     pub(super) fn wins_at_once(&self) -> bool {
         self.own_wins & self.landing() != 0
     }
 
-    /// Whether a stone in `cell` makes a line.
+    /// Returns whether a stone in `cell` completes a line.
     pub(super) fn wins_by(&self, cell: u64) -> bool {
         self.own_wins & cell != 0
     }
 
-    /// The moves, as cells, after which the other player cannot win at once. Meant for players who cannot win at once themselves.
+    /// Returns the moves, as cells, after which the opponent cannot win at once. Requires that the player to move cannot
+    /// either.
     #[inline]
     pub(super) fn safe_moves(&self) -> u64 {
         let landing = self.landing();
@@ -56,11 +57,11 @@ impl Position {
             _ if forced & (forced - 1) == 0 => forced,
             _ => return 0,
         };
-        // A stone right below a winning cell of the other player gives it away.
+        // A stone directly below a winning cell of the opponent gives that cell away.
         moves & !(self.other_wins >> 1)
     }
 
-    /// The position after a stone in `cell`, which makes no line.
+    /// Returns the position after a stone in `cell`, which completes no line.
     #[inline]
     pub(super) fn after(&self, cell: u64) -> Self {
         let filled = self.filled | cell;
@@ -73,21 +74,21 @@ impl Position {
         }
     }
 
-    /// How well the player who has just moved threatens, for the order of moves: two for each winning cell, and one more if it
-    /// will be his to fill. When all other columns are full, the first player has to fill odd rows (counted from 1), the second
-    /// even ones; a cell that can be filled now is blocked now.
+    /// Returns the threat score of the player who moved last, for move ordering: 2 per winning cell, 3 if zugzwang will let
+    /// that player fill it (odd rows, counted from 1, for the first player, even ones for the second); a playable cell is
+    /// blocked at once.
     #[inline]
     pub(super) fn threat_worth(&self) -> u32 {
         let rows = if self.stones % 2 == 1 { ODD_ROWS } else { ODD_ROWS << 1 };
         2 * self.other_wins.count_ones() + (self.other_wins & !self.landing() & rows).count_ones()
     }
 
-    /// A number that no other position has, below 2^49: in each column, a one above the stones of the player to move. A position
-    /// and its mirror image have the same where `mirrored` is asked for; the second part says whether this one was turned.
+    /// Returns a unique key below 2^49: per column, a one above the stones of the player to move. With `mirrored`, a position
+    /// and its mirror image share the key; the second value tells whether this one was mirrored.
     #[inline]
     pub(super) fn key(&self, mirrored: bool) -> (u64, bool) {
-        // The stones of a column of height h are 2^h - 1; with own stones (at most that much) added, columns of other heights
-        // give other numbers, and none runs over into the next column.
+        // A column of height h has the stones 2^h - 1; adding own stones (at most as much) keeps columns of different heights
+        // distinct and does not carry into the next column.
         let key = self.own + self.filled;
         if mirrored {
             let image = mirror(key);
@@ -99,13 +100,13 @@ impl Position {
     }
 }
 
-/// The cells that would complete a line of `stones`; those that hold a stone are not taken out.
+/// Returns the cells that complete a line of `stones`, occupied ones included.
 #[inline]
 fn completing(stones: u64) -> u64 {
-    // Upwards only the cell on top of three can be empty.
+    // Vertically only the cell above three stones can be empty.
     let mut cells = (stones << 1) & (stones << 2) & (stones << 3);
     for step in [STRIDE - 1, STRIDE, STRIDE + 1] {
-        // Two neighbours on one side: with a third behind them, or with one on the other side.
+        // Two adjacent stones on one side: with a third behind them, or with one on the other side.
         let pair = (stones << step) & (stones << (2 * step));
         cells |= pair & ((stones << (3 * step)) | (stones >> step));
         let pair = (stones >> step) & (stones >> (2 * step));
@@ -114,7 +115,7 @@ fn completing(stones: u64) -> u64 {
     cells & BOARD
 }
 
-/// Columns in the opposite order.
+/// Reverses the order of columns.
 #[inline]
 fn mirror(bits: u64) -> u64 {
     const WIDTH: u32 = STRIDE;
@@ -127,7 +128,7 @@ fn mirror(bits: u64) -> u64 {
     pair(0) | pair(1) | pair(2) | (bits & (COLUMN << (3 * WIDTH)))
 }
 
-/// All cells of a column.
+/// Returns all cells of a column.
 #[inline]
 pub(super) fn cells_of(column: u32) -> u64 {
     COLUMN << (column * STRIDE)
@@ -141,12 +142,12 @@ mod tests {
     use crate::games::{Action, Game};
     use crate::runtime::random::{Purpose, Random};
 
-    fn random_games(games: u64, mut look: impl FnMut(&ConnectFour, &[Action])) {
+    fn random_games(games: u64, mut count_threats: impl FnMut(&ConnectFour, &[Action])) {
         for seed in 0..games {
             let mut random = Random::new(seed, Purpose::Playout);
             let (mut state, mut actions) = (ConnectFour::start(), Vec::new());
             while state.outcome().is_none() {
-                look(&state, &actions);
+                count_threats(&state, &actions);
                 let mut legal = Vec::new();
                 state.legal_actions(&mut legal);
                 actions.push(legal[random.choose(legal.len() as u32) as usize]);
@@ -155,7 +156,7 @@ mod tests {
         }
     }
 
-    /// Whether the player to move has a move that ends the game with a line.
+    /// Returns whether the player to move has a winning move.
     fn can_win(state: &ConnectFour) -> bool {
         let mut legal = Vec::new();
         state.legal_actions(&mut legal);

@@ -1,7 +1,7 @@
-//! The search: whether the player to move can reach a score. Scores are found by asking that again and again.
+//! Null-window search: whether the player to move can reach a score; repeated calls find the score.
 //!
-//! A score says who wins and how soon: that of a win with the last stone of one's own is 1, with the one before it 2, and so on;
-//! that of a loss is the winner's, negated; a draw is 0.
+//! The score of a win is 1 with the winner's last stone, 2 with the one before, and so on; that of a loss is negated; a draw is
+//! 0.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,20 +10,20 @@ use super::table::{Known, Table};
 
 /// Positions with fewer stones share an entry with their mirror image.
 const MIRRORED_BELOW: u32 = 18;
-/// Positions with more stones are searched again rather than looked up.
+/// Positions with more stones are searched without the table.
 const KEPT_UP_TO: u32 = 36;
-/// With fewer stones, all moves are looked up before one of them is searched.
+/// With fewer stones, all children are probed in the table before one is searched.
 const LOOKED_AHEAD_BELOW: u32 = 28;
-/// So many positions go by between two looks at whether to stop.
-const PATIENCE: u64 = 1 << 12;
+/// Nodes between two polls of the stop flag.
+const NODES_PER_CHECK: u64 = 1 << 12;
 /// Columns from the centre outwards.
 const CENTRE_FIRST: [u32; 7] = [3, 2, 4, 1, 5, 0, 6];
 
-/// One thread's search.
+/// The search of one thread.
 pub(super) struct Search<'a> {
     table: &'a Table,
     stop: &'a AtomicBool,
-    /// Positions looked at, and how many may be.
+    /// Visited nodes, and their upper bound.
     pub nodes: u64,
     most_nodes: u64,
 }
@@ -33,10 +33,10 @@ impl<'a> Search<'a> {
         Self { table, stop, nodes: 0, most_nodes }
     }
 
-    /// Whether the score is at least `goal`. None: stopped. The player to move cannot win at once.
+    /// Returns whether the score is at least `goal`; None if stopped. Requires that the player to move cannot win at once.
     fn reaches(&mut self, position: &Position, moves: u64, goal: i8) -> Option<bool> {
         self.nodes += 1;
-        if self.nodes >= self.most_nodes || self.nodes % PATIENCE == 0 && self.stop.load(Ordering::Relaxed) {
+        if self.nodes >= self.most_nodes || self.nodes % NODES_PER_CHECK == 0 && self.stop.load(Ordering::Relaxed) {
             return None;
         }
         let stones = position.stones;
@@ -46,7 +46,7 @@ impl<'a> Search<'a> {
         if stones >= CELLS - 2 {
             return Some(0 >= goal);
         }
-        // Nobody wins with the next two stones.
+        // Neither player wins with the next two stones.
         if loss_at(stones + 4) >= goal {
             return Some(true);
         }
@@ -83,12 +83,12 @@ impl<'a> Search<'a> {
             let after = position.after(cell);
             let replies = after.safe_moves();
             if replies == 0 {
-                // He cannot stop the line: it comes with the stone after next.
+                // The opponent cannot stop the line: it is completed two stones later.
                 found = Some(column);
                 break;
             }
             if stones < LOOKED_AHEAD_BELOW && self.table.get(after.key(stones + 1 < MIRRORED_BELOW).0).most < 1 - goal {
-                // An earlier line led to where this move leads, and it is good enough.
+                // A transposition already reaches the goal.
                 found = Some(column);
                 break;
             }
@@ -128,7 +128,7 @@ impl<'a> Search<'a> {
         Some(!self.reaches(after, replies, 1 - goal)?)
     }
 
-    /// The score of a position for the player to move, if it is from `least` to `most`; else the nearer of the two.
+    /// Returns the score for the player to move, clamped to `least`..`most`.
     pub(super) fn score(&mut self, position: &Position, mut least: i8, mut most: i8) -> Option<i8> {
         let exact = if position.stones == CELLS {
             Some(0)
@@ -142,7 +142,7 @@ impl<'a> Search<'a> {
         }
         let moves = position.safe_moves();
         while least < most {
-            // Who wins is asked first, and close scores before far ones: they cut more.
+            // The sign first, then close scores before distant ones: they prune more.
             let goal = match (least, most) {
                 (..0, 1..) => 1,
                 (..0, 0) => 0,
@@ -159,7 +159,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The score of a win with the stone that makes it `stones` on the board; of a loss by it.
+/// Returns the score of a win with the stone that makes it `stones`.
 #[inline]
 pub(super) fn win_at(stones: u32) -> i8 {
     (CELLS as i8 + 2 - stones as i8) / 2

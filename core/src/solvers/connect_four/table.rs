@@ -1,21 +1,20 @@
-//! What the solver knows of positions, in a fixed amount of memory that threads share.
+//! The solver's transposition table: fixed size, shared by threads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Neighbouring places where an entry may stand: half a cache line.
+/// Entries per bucket: half a cache line.
 const PLACES: usize = 4;
-/// Keys have 49 bits. The place of an entry tells at least 12 of them, the entry keeps the others: equal is equal, never by chance.
+/// Keys have 49 bits; the bucket implies at least 12 of them and the entry stores the others, so that matches are exact.
 const KEY_BITS: u32 = 49;
 const LEAST_PLACE_BITS: u32 = 12;
 const REST_BITS: u32 = KEY_BITS - LEAST_PLACE_BITS;
-/// Odd, so that multiplying by it and cutting to 49 bits loses nothing.
+/// Odd, so that multiplication modulo 2^49 is a bijection.
 const SPREAD: u64 = 0x1_9E37_79B9_7F4B;
 
-/// The highest and lowest score there can be.
+/// The bounds of scores.
 pub(super) const MOST: i8 = 21;
 
-/// What is known of a position: its score is from `least` to `most`; the column that was best there, if one was; and how much
-/// work it was to find out, as a power of two.
+/// What the table stores of a position: bounds of the score, the best column if any, and the work as a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub least: i8,
@@ -27,8 +26,8 @@ pub(super) struct Known {
 impl Known {
     pub(super) const NOTHING: Self = Self { least: -MOST, most: MOST, best: None, work: 0 };
 
-    // From the high bits down: work (6), best + 1 (3), most + 32 (6), least + 32 (6), the rest of the key.
-    // No entry is 0, since `most + 32` is not.
+    // From the high bits down: work (6), best + 1 (3), most + 32 (6), least + 32 (6), the rest of the key. No entry is 0, since
+    // `most + 32` is not.
     fn pack(self, rest: u64) -> u64 {
         let bound = |score: i8| u64::from((score + 32) as u8);
         let best = self.best.map_or(0, |column| u64::from(column) + 1);
@@ -47,14 +46,14 @@ impl Known {
     }
 }
 
-/// Entries by key. An entry is one word, read and written whole, so that threads need no lock.
+/// Entries are single words, read and written atomically, so that threads need no lock.
 pub(super) struct Table {
     entries: Box<[AtomicU64]>,
     place_bits: u32,
 }
 
 impl Table {
-    /// A table of at most so many bytes (and of 128 KiB at least). The memory is taken when it is first written to.
+    /// Allocates at most `bytes`, at least 128 KiB; pages are committed on first write.
     pub(super) fn new(bytes: usize) -> Self {
         let buckets = (bytes / (PLACES * size_of::<AtomicU64>())).max(1);
         let place_bits = buckets.ilog2().clamp(LEAST_PLACE_BITS, 40);
@@ -68,7 +67,7 @@ impl Table {
         (&self.entries[bucket * PLACES..][..PLACES], spread & ((1 << REST_BITS) - 1))
     }
 
-    /// What is known of a position.
+    /// Returns the entry of a position.
     #[inline]
     pub(super) fn get(&self, key: u64) -> Known {
         let (places, rest) = self.find(key);
@@ -81,7 +80,7 @@ impl Table {
         Known::NOTHING
     }
 
-    /// Keeps what is known of a position; what was least work to find out is forgotten for it.
+    /// Stores an entry, replacing the one of least work in its bucket.
     #[inline]
     pub(super) fn put(&self, key: u64, known: Known) {
         let (places, rest) = self.find(key);

@@ -6,28 +6,10 @@
 #define BY_TREE 1
 
 typedef struct {
-    int nodes;
-    int actions;
-    int players;
-    int normalize;
-    int rescale;
-    int mixed;
-    int has_discount;
-    int fpu_parent;
-    int reward_type;
-    int value_type;
-    int logits_type;
-    int discount_type;
-    int one;
-    int bits;
-    int plane_step;
-    int row_step;
-    int column_step;
-    int rows;
-    double discount;
-    double value_scale;
-    double maxvisit_init;
-    double fpu;
+    int nodes, actions, players;
+    int normalize, rescale, mixed, has_discount, fpu_parent;
+    int reward_type, value_type, logits_type, discount_type, one, bits, plane_step, row_step, column_step, rows;
+    double discount, value_scale, maxvisit_init, fpu;
 } Rules;
 
 typedef struct {

@@ -42,7 +42,7 @@ DEVICE Node load(const Trees *t, word node, int lane) {
 
 // Broadcasts the element of a place.
 #define AT_PLACE(name, type)                                                                                                   \
-    DEVICE type name(const type *numbers, int place) {                                                                           \
+    DEVICE type name(const type *numbers, int place) {                                                                         \
         type found = 0;                                                                                                        \
         EACH(g) {                                                                                                              \
             type one = SHUFFLE(numbers[g], place % LANES);                                                                     \

@@ -49,16 +49,16 @@ DEVICE float number_of(unsigned key, unsigned bits) {
 
 // Reductions over all threads of a block, which all receive the result; consecutive calls need different `scratch`.
 #define REDUCE(name, type, combined)                                                                                           \
-    DEVICE type name(type x, type *scratch, int thread) {                                                                           \
+    DEVICE type name(type x, type *scratch, int thread) {                                                                      \
         UNROLLED for (int step = LANES / 2; step > 0; step /= 2) {                                                             \
-            type other = SHUFFLE_XOR(x, step);                                                                                        \
+            type other = SHUFFLE_XOR(x, step);                                                                                 \
             x = (combined);                                                                                                    \
         }                                                                                                                      \
-        if (thread % LANES == 0) scratch[thread / LANES] = x;                                                                     \
-        SYNC_BLOCK();                                                                                                            \
-        x = scratch[0];                                                                                                           \
+        if (thread % LANES == 0) scratch[thread / LANES] = x;                                                                  \
+        SYNC_BLOCK();                                                                                                          \
+        x = scratch[0];                                                                                                        \
         UNROLLED for (int warp = 1; warp < WARPS; ++warp) {                                                                    \
-            type other = scratch[warp];                                                                                           \
+            type other = scratch[warp];                                                                                        \
             x = (combined);                                                                                                    \
         }                                                                                                                      \
         return x;                                                                                                              \

@@ -10,9 +10,9 @@
 
 // Butterfly reductions over the first WIDTH lanes, which all receive the result; in other lanes it is undefined.
 #define REDUCE(name, type, lanes, better)                                                                                      \
-    DEVICE type name(type x) {                                                                                                   \
+    DEVICE type name(type x) {                                                                                                 \
         UNROLLED for (int step = (lanes) / 2; step > 0; step /= 2) {                                                           \
-            type other = SHUFFLE_XOR(x, step);                                                                                        \
+            type other = SHUFFLE_XOR(x, step);                                                                                 \
             x = (better) ? other : x;                                                                                          \
         }                                                                                                                      \
         return x;                                                                                                              \

@@ -1,0 +1,73 @@
+"""`SearchConfig`: one declaration per parameter, whose data are exactly the fields that the engine reads."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, fields
+from typing import Any
+
+import pytest
+from tests.support.models import TableModel
+from tests.support.trees import PythonGame
+
+import pondertree
+from pondertree._core import CONFIG_FIELDS
+from pondertree.chess import Pesto
+from pondertree.config import DirichletNoise, GumbelRule, LogPuct, Puct, SearchOptions, Ucb1
+from pondertree.evaluators import Uniform
+from pondertree.game import describe
+from pondertree.games import Chess, ConnectFour
+
+SEARCHES: dict[str, tuple[Any, Any]] = {
+    "UCT": (pondertree.UCT(), ConnectFour()),
+    "UCT in Python": (pondertree.UCT(playout_policy=lambda state: state.legal_actions()[0]), PythonGame(ConnectFour())),
+    "AlphaZero": (pondertree.AlphaZero(Uniform(), fpu=("parent", 0.2)), ConnectFour()),
+    "AlphaZero with Pesto": (pondertree.AlphaZero(Pesto()), Chess()),
+    "MuZero": (pondertree.MuZero(TableModel(7), num_players=2), ConnectFour()),
+    "Gumbel": (pondertree.Gumbel(Uniform()), ConnectFour()),
+    "Hybrid": (pondertree.Hybrid(), Chess()),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_engine_data_have_exactly_the_fields_of_the_engine(name: str) -> None:
+    search, state = SEARCHES[name]
+    info = search.describe(state)
+    assert set(search.config(info).engine_data(info, trees=1)) == set(CONFIG_FIELDS)
+
+
+def test_config_is_frozen_and_keeps_the_options_of_its_time() -> None:
+    search = pondertree.UCT(seed=1, in_flight=4)
+    config = search.config(describe(ConnectFour()))
+    search.in_flight = 8
+    assert config.options.in_flight == config.to_data()["in_flight"] == 4
+    with pytest.raises(FrozenInstanceError):
+        config.discount = 0.5  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("preset", "part", "renamed"),
+    [
+        (pondertree.UCT, Ucb1, {}),
+        (pondertree.AlphaZero, Puct, {}),
+        (pondertree.AlphaZero, DirichletNoise, {"alpha": "dirichlet_alpha", "epsilon": "dirichlet_epsilon"}),
+        (pondertree.MuZero, LogPuct, {}),
+        (pondertree.Gumbel, GumbelRule, {}),
+        (pondertree.Hybrid, SearchOptions, {}),
+    ],
+)
+def test_preset_option_has_the_default_and_check_of_its_declaration(
+    preset: Any, part: Any, renamed: dict[str, str]
+) -> None:
+    options = {each.name: each for each in fields(preset)}
+    for declared in fields(part):
+        option = options[renamed.get(declared.name, declared.name)]
+        assert (option.default, option.metadata["check"]) == (declared.default, declared.metadata["check"])
+
+
+def test_unknown_field_is_refused_by_the_engine() -> None:
+    from pondertree._core import Forest
+
+    info = describe(ConnectFour())
+    data = pondertree.UCT().config(info).engine_data(info, trees=1)
+    with pytest.raises(pondertree.InvalidArgumentError, match="no_such_field"):
+        Forest(info.name, {**data, "no_such_field": 1})
