@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
 ONE = np.array([1])
 
 
-# --- Names --------------------------------------------------------------------------------------------------------
+# --- Parameters ---------------------------------------------------------------------------------------------------
 
 
 def test_gumbel_has_the_parameters_and_defaults_of_mctx() -> None:
@@ -64,7 +64,7 @@ def test_gumbel_refuses_early_stop() -> None:
         pondertree.Gumbel(TableModel(), early_stop=True).run(observation=ONE)
 
 
-# --- Both worlds --------------------------------------------------------------------------------------------------
+# --- Games and models ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("start", [TicTacToe, ConnectFour, Othello, Chess])

@@ -213,7 +213,7 @@ def test_gumbel_scale_zero_is_deterministic() -> None:
     assert len({search.search(state) for _ in range(12)}) > 1
 
 
-# --- Plans --------------------------------------------------------------------------------------------------------
+# --- Sequential halving -------------------------------------------------------------------------------------------
 
 
 def planned(moves: int, simulations: int) -> list[int]:

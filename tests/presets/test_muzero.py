@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
 ONE = np.array([1])
 
 
-# --- Names --------------------------------------------------------------------------------------------------------
+# --- Parameters ---------------------------------------------------------------------------------------------------
 
 
 def test_muzero_has_the_parameters_and_defaults_of_the_design() -> None:
@@ -126,7 +126,7 @@ def test_model_is_called_once_per_batch() -> None:
     assert 2 < max(sizes) <= 6
 
 
-# --- Answers ------------------------------------------------------------------------------------------------------
+# --- Results ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
@@ -236,7 +236,7 @@ def test_simulations_are_counted_once() -> None:
     assert told[-1] == (50, 50)
 
 
-# --- Words --------------------------------------------------------------------------------------------------------
+# --- Predicted lines ----------------------------------------------------------------------------------------------
 
 
 def test_predicted_lines_beyond_the_rules_have_action_numbers() -> None:

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
 ONE = np.array([1])
 
 
-# --- Trees that are kept ------------------------------------------------------------------------------------------
+# --- Tree reuse ---------------------------------------------------------------------------------------------------
 
 
 def test_tree_of_states_advances_by_the_rules() -> None:
@@ -180,7 +180,7 @@ def test_normalisation_bounds_are_reset_by_advance() -> None:
     assert visits[0] != visits[1], "on the old scale it would have chosen otherwise"
 
 
-# --- Nodes, slots, the pool ---------------------------------------------------------------------------------------
+# --- Nodes, slots and the pool ------------------------------------------------------------------------------------
 
 
 def slots_of(forest: Any) -> list[int]:

@@ -74,7 +74,7 @@ def test_discount_zero_ends_the_episode() -> None:
     assert result.q[result.visits > 0] == pytest.approx(0.25)
 
 
-# --- Right, where the right answer is known -----------------------------------------------------------------------
+# --- Known answers ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_muzero_values_converge_for_one_player(normalize: Any) -> None:
     assert means[2] < min(0.12, means[0] / 6)
 
 
-# --- Very many actions --------------------------------------------------------------------------------------------
+# --- Large action spaces ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("normalize", ["node", "tree"])

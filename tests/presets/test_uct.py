@@ -14,7 +14,7 @@ from pondertree.evaluators import Rollout, Uniform
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.testing.tabular import TabularGame, minimax_value
 
-# --- Immediate wins and must-blocks -----------------------------------------------------------------------------
+# --- Immediate wins and blocks ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["win", "block"])
@@ -70,7 +70,7 @@ def alpha_beta(state: Any, low: int, high: int) -> int:
     return best
 
 
-# --- Perfect play -----------------------------------------------------------------------------------------------
+# --- Optimal play -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("us", [0, 1])

@@ -24,7 +24,7 @@ def visits(results: list[pondertree.SearchResult]) -> list[list[int]]:
     return [result.visits.tolist() for result in results]
 
 
-# --- One state and lists ----------------------------------------------------------------------------------------
+# --- Single states and lists ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("start", STARTS)
@@ -247,7 +247,7 @@ def test_deep_minimax_guard_is_bounded_in_time() -> None:
     assert time.perf_counter() - begun < 20
 
 
-# --- Stopping early ---------------------------------------------------------------------------------------------
+# --- Early stop -------------------------------------------------------------------------------------------------
 
 
 def test_early_stop_keeps_the_move() -> None:
@@ -277,7 +277,7 @@ def test_early_stop_changes_the_move_only_where_a_later_proof_would() -> None:
         assert early.simulations <= full.simulations
 
 
-# --- The same twice ---------------------------------------------------------------------------------------------
+# --- Reproducibility --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("in_flight", [1, 3, 16])

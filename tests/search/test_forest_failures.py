@@ -164,7 +164,7 @@ def raised_by(call: Callable[[], object]) -> BaseException | None:
     return None
 
 
-# --- When something raises ----------------------------------------------------------------------------------------
+# --- Exceptions ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wrap", [False, True])

@@ -255,7 +255,7 @@ def load_state(path: Path, belongs: dict[str, Any]) -> FitState:
         for name in belongs:
             if name not in MUTABLE_OPTIONS and found.get(name) != belongs[name]:
                 raise InvalidArgumentError(
-                    f"resume: {str(path)!r} was begun with {name} = {found.get(name)!r}, not {belongs[name]!r}"
+                    f"resume: {str(path)!r} was started with {name} = {found.get(name)!r}, not {belongs[name]!r}"
                 )
         row = 2 * NUM_TERMS + 1
         for name, array in arrays.items():
