@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.reference.test_hybrid import TACTICS
+from tests.support.hybrid import TACTICS
 
 import pondertree
 from pondertree.chess import mcts_search
