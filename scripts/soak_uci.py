@@ -48,12 +48,12 @@ class Program:
 
     def ask(self, text: str, answer: str) -> tuple[str, float]:
         """Sends a command and returns the first line that starts with `answer`, and the seconds until it arrived."""
-        begun = time.perf_counter()
+        started = time.perf_counter()
         self.tell(text)
         while True:
-            line, came = self._lines.get(timeout=REPLY_TIMEOUT)
+            line, arrived = self._lines.get(timeout=REPLY_TIMEOUT)
             if line.startswith(answer):
-                return line, came - begun
+                return line, arrived - started
 
     def close(self) -> int:
         self.tell("quit")

@@ -8,8 +8,8 @@ import chess
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracle.test_engine_hybrid import Pair, assert_equal
 from tests.support.chess_games import random_games
+from tests.support.engine_hybrid import Pair, assert_equal
 
 import pondertree
 from pondertree import _core
@@ -136,7 +136,7 @@ def test_reference_matches_engine_when_captures_reach_a_table() -> None:
     pair = Pair(Chess("8/8/8/8/8/2k5/1p6/K6Q w - - 0 1"), {"num_simulations": 200, "seed": 3})
     for _ in range(6):
         pair.simulate(200)
-        action = pair.twin.result(pair.tree).action
+        action = pair.reference.result(pair.tree).action
         if pair.engines[0].state.play(action).is_terminal:
             break
         pair.advance(action)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.reference.test_hybrid import ENDGAME, MIDDLEGAME, PRIORITIES, TACTICS, forced_mates, mirror
+from tests.support.hybrid import ENDGAME, MIDDLEGAME, PRIORITIES, TACTICS, forced_mates, mirror
 from tests.support.policy_networks import PythonPesto
 from tests.support.trees import PythonGame, fingerprint
 

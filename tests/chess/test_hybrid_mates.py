@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.reference.test_hybrid import MATE_IN_ONE, PRIORITIES, forced_mates, mirror
+from tests.support.hybrid import MATE_IN_ONE, PRIORITIES, forced_mates, mirror
 from tests.support.policy_networks import FakeNetwork, pseudo_random
 
 import pondertree

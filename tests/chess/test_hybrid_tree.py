@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.reference.test_hybrid import ENDGAME, MIDDLEGAME, PRIORITIES, TACTICS, mirror
+from tests.support.hybrid import ENDGAME, MIDDLEGAME, PRIORITIES, TACTICS, mirror
 from tests.support.policy_networks import FakeNetwork, pseudo_random
 from tests.support.trees import every_node, fingerprint, random_position
 

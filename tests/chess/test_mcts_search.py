@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.reference.test_hybrid import MATE_IN_ONE, MIDDLEGAME, TACTICS, mirror
+from tests.support.hybrid import MATE_IN_ONE, MIDDLEGAME, TACTICS, mirror
 from tests.support.policy_networks import FakeNetwork, pseudo_random
 from tests.support.trees import fingerprint
 

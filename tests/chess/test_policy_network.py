@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.reference.test_hybrid import MIDDLEGAME, PRIORITIES, TACTICS
+from tests.support.hybrid import MIDDLEGAME, PRIORITIES, TACTICS
 from tests.support.policy_networks import FakeNetwork, pseudo_random
 from tests.support.trees import after, every_node, fingerprint
 

@@ -1,11 +1,11 @@
-"""Grows the golden trees by running mctx (https://github.com/google-deepmind/mctx) and writes them beside this file.
+"""Generates the golden trees with mctx (https://github.com/google-deepmind/mctx) into the folder of this file.
 
     python -m venv venv && venv/bin/pip install mctx
     PYTHONPATH=python:. venv/bin/python tests/golden/generate.py
 
-Every tree is grown by the twin first. Kept are those in which every choice is clear, so that 32 bits and 64 bits choose
-the same: the best score leads by 1e-4, or is tied exactly in Gumbel search (then the lowest action wins). A clear tree
-that mctx grows differently is an error, and not left out.
+Every tree is first built by the reference implementation. A tree is stored if each selection is unambiguous in single
+and double precision: the best score leads by 1e-4, or is tied exactly in Gumbel search (then the lowest action wins).
+An unambiguous tree that mctx builds differently is an error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import mctx
 import numpy as np
 from tests.golden.tabular import Tabular
-from tests.golden.trees import Golden, Grown, describe_difference, grow_with_twin, searcher
+from tests.golden.trees import Golden, TreeSummary, build_with_reference, describe_difference, searcher
 
 from pondertree.reference import gumbel, muzero
 from pondertree.reference.sequential_halving import interior_scores
@@ -35,7 +35,7 @@ FOLDER = Path(__file__).parent
 
 
 def cases() -> Iterator[tuple[str, dict[str, Any]]]:
-    """The kinds of trees: search, and what is stated; seeds are found later."""
+    """Returns the searches and parameters to cover; seeds are found later."""
     plain = {"discount": 1.0}
     atari = {"discount": 0.997}
     versus = {"discount": 1.0, "num_players": 2}
@@ -54,7 +54,7 @@ def cases() -> Iterator[tuple[str, dict[str, Any]]]:
                 case = dict(next(turn), actions=actions, simulations=simulations, reward_scale=reward_scale)
                 case["masked"] = masked and actions > 2
                 if search == "gumbel" and simulations > 100:
-                    # With many visits and a flat policy, shares of visits are close together everywhere.
+                    # With many visits and a flat policy, visit shares are close everywhere.
                     case["options"] = {"value_scale": 1.0}
                 case["logit_scale"] = 2.0 if actions < 20 else 5.0
                 yield search, case
@@ -82,7 +82,7 @@ def cases() -> Iterator[tuple[str, dict[str, Any]]]:
     ):
         for levels in (0, 4):
             yield "gumbel", dict(world, actions=10, simulations=60, levels=levels, masked=levels > 0, options=options)
-    # Broad trees: many actions of the root are tried.
+    # Wide trees: many actions of the root are visited.
     for world, actions, simulations, init in (
         (atari, 64, 150, 8.0),
         (versus, 200, 200, 20.0),
@@ -110,7 +110,7 @@ def main() -> None:
 
 
 def find(search: str, number: int, *, masked: bool, actions: int, simulations: int, **case: Any) -> Golden:
-    """The first clear tree of a kind, as mctx grows it."""
+    """Returns the first unambiguous tree of a kind, as built by mctx."""
     of_model = {field.name for field in dataclasses.fields(Tabular)}
     options = {"discount": case.pop("discount"), "num_players": case.pop("num_players", 1), **case.pop("options", {})}
     assert set(case) <= of_model, case
@@ -130,29 +130,29 @@ def find(search: str, number: int, *, masked: bool, actions: int, simulations: i
             stated = dataclasses.replace(stated, gumbel=gumbel_numbers(seed, actions))
         if not is_clear(stated):
             continue
-        golden = dataclasses.replace(stated, grown=grow_with_mctx(stated, seed))
-        difference = describe_difference(golden, grow_with_twin(golden))
-        assert difference is None, f"the twin differs from mctx: {difference} in {stated}"
+        golden = dataclasses.replace(stated, grown=build_with_mctx(stated, seed))
+        difference = describe_difference(golden, build_with_reference(golden))
+        assert difference is None, f"the reference implementation differs from mctx: {difference} in {stated}"
         return golden
     raise RuntimeError(f"no clear tree of {actions} actions and {simulations} simulations: {case}")
 
 
 def gumbel_numbers(seed: int, actions: int) -> list[float]:
-    """The Gumbel numbers that mctx draws from the key of `seed`, before they are scaled."""
+    """Returns the Gumbel variates that mctx samples from the key of `seed`, unscaled."""
     _, key = jax.random.split(jax.random.PRNGKey(seed))
     return [short(number) for number in jax.random.gumbel(key, (1, actions), jnp.float32)[0]]
 
 
 def short(number: Any) -> float:
-    """A 32-bit number as the shortest decimal that reads back as it."""
+    """Rounds a float32 to its shortest round-trip decimal."""
     return float(str(np.float32(number)))
 
 
 # --- mctx -----------------------------------------------------------------------------------------------------------
 
 
-def grow_with_mctx(golden: Golden, seed: int) -> Grown:
-    """The tree as mctx grows it."""
+def build_with_mctx(golden: Golden, seed: int) -> TreeSummary:
+    """Returns the tree built by mctx."""
     model = golden.model
     following, reward, value, logits, discount = (
         jnp.asarray(getattr(model, name)) for name in ("following", "reward", "value", "logits", "discount")
@@ -182,7 +182,7 @@ def grow_with_mctx(golden: Golden, seed: int) -> Grown:
         given = golden.options.get("gumbel_scale", 1.0) * np.array(golden.gumbel, dtype=np.float32)
         assert np.allclose(tree.extra_data.root_gumbel[0], given, rtol=1e-6), "not the numbers that were foretold"
     nodes = range(1, golden.simulations + 1)
-    return Grown(
+    return TreeSummary(
         expansions=[(int(tree.parents[0, node]), int(tree.action_from_parent[0, node])) for node in nodes],
         visits=[int(visits) for visits in tree.node_visits[0]],
         values=[short(value) for value in tree.node_values[0]],
@@ -192,7 +192,7 @@ def grow_with_mctx(golden: Golden, seed: int) -> Grown:
 
 
 def policy_of(golden: Golden) -> Callable[..., Any]:
-    """The policy of mctx with the options of a tree."""
+    """Returns mctx's policy function with the options of a tree."""
     options = {name: value for name, value in golden.options.items() if name not in ("discount", "num_players")}
     if golden.search == "muzero":
         return functools.partial(mctx.muzero_policy, dirichlet_fraction=0.0, **options)
@@ -209,14 +209,14 @@ def policy_of(golden: Golden) -> Callable[..., Any]:
 
 
 class UnclearError(Exception):
-    """Two scores are so close that rounding could decide between them."""
+    """Raised if two scores are so close that rounding could decide."""
 
 
 class Watched:
-    """A search that gives up at the first choice that is not clear."""
+    """A search that stops at the first ambiguous selection."""
 
     def check(self, scores: Iterable[float]) -> None:
-        """The best score must lead; in Gumbel search, those that equal it exactly are no rivals."""
+        """Checks that the best score leads; in Gumbel search, exact ties are allowed."""
         listed = list(scores)
         best = max(listed)
         rivals = [score for score in listed if score != best]
@@ -226,7 +226,7 @@ class Watched:
 
 
 class WatchedMuZero(Watched, muzero.MCTS):
-    """MuZero's search, watched."""
+    """MuZero's search with checked selections."""
 
     def _descend(self, tree: Any, random: Any, record: Any) -> Any:
         scores: list[Any] = []
@@ -237,7 +237,7 @@ class WatchedMuZero(Watched, muzero.MCTS):
 
 
 class WatchedGumbel(Watched, gumbel.MCTS):
-    """Gumbel search, watched over all moves that come into question."""
+    """Gumbel search with checked selections among all candidates."""
 
     def _descend(self, tree: Any, random: Any, record: Any) -> Any:
         leaf = super()._descend(tree, random, record)
@@ -253,14 +253,14 @@ class WatchedGumbel(Watched, gumbel.MCTS):
         return super()._best_move(tree, root, random)
 
     def check_root(self, tree: Any, visits: int) -> None:
-        """The choice among the root's moves with so many visits."""
+        """Checks the selection among the moves of the root with the considered visits."""
         bonus = self.q_transform.at(tree.root)
         children = [child for child in tree.root.children.values() if child.visit_count == visits]
         self.check(tree.schedule.score(child, bonus) for child in children)
 
 
 def is_clear(golden: Golden) -> bool:
-    """Whether all choices of all descents are clear, and that of the answer."""
+    """Returns whether all selections, and the final one, are unambiguous."""
     search = searcher(golden, WatchedMuZero, WatchedGumbel)
     tree = search.tree(observation=[golden.root], legal_actions=golden.legal_actions)
     try:

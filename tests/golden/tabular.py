@@ -1,7 +1,7 @@
-"""The models of the golden trees: tables of 32-bit numbers, made of a seed by a few lines that give the same anywhere.
+"""The models of the golden trees: float32 tables generated from a seed, identical on every platform.
 
-A hidden state is the number of a row. `numpy.random.PCG64` and its raw bits are a promise of NumPy's; its distributions
-are not, so none is used.
+A hidden state is a row index. NumPy guarantees the raw bits of `numpy.random.PCG64`, but not its distributions, so none
+is used.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NEVER = np.float32(-1e9)
 
 @dataclass(frozen=True)
 class Tabular:
-    """A learned model, as a search asks it in batches. Every field is a number in the files of trees."""
+    """A batched learned model. The fields are stored in the files of trees."""
 
     seed: int
     states: int
@@ -25,17 +25,17 @@ class Tabular:
     value_scale: float = 1.0
     logit_scale: float = 2.0
     levels: int = 0
-    """If not 0: logits have so many values, and many are equal."""
+    """If not 0, the number of distinct logits, which makes ties."""
     ruled_out: float = 0.0
-    """The share of actions, other than the first, whose logit is -1e9."""
+    """The share of actions, other than the first, with logit -1e9."""
     discounts: tuple[float, ...] | None = None
-    """What the discounts of the model are drawn from; None if it gives none."""
+    """The values that discounts are drawn from; None for a model without discounts."""
 
     def __post_init__(self) -> None:
         bits = np.random.PCG64(self.seed)
 
         def unit(*shape: int) -> Any:
-            """Numbers in [0, 1), multiples of 2^-24, which a float32 holds exactly."""
+            """Returns numbers in [0, 1), multiples of 2^-24, exact in float32."""
             raw = bits.random_raw(int(np.prod(shape))) >> np.uint64(40)
             return raw.astype(np.float32).reshape(shape) * np.float32(2.0**-24)
 
@@ -64,12 +64,12 @@ class Tabular:
             object.__setattr__(self, name, table)
 
     def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
-        """An observation is the number of a row."""
+        """Returns the output for a row index as observation."""
         rows = np.asarray(observations).reshape(-1).astype(np.int32)
         return rows, self.logits[rows], self.value[rows]  # type: ignore[attr-defined]
 
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
-        """(hidden_state, reward, policy_logits, value), and the discount if the model has one."""
+        """Returns (hidden_state, reward, policy_logits, value), and the discount if the model has one."""
         at = (np.asarray(hidden_states), np.asarray(actions))
         rows = self.following[at]  # type: ignore[attr-defined]
         answer = (rows, self.reward[at], self.logits[rows], self.value[rows])  # type: ignore[attr-defined]

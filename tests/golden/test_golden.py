@@ -1,4 +1,4 @@
-"""Golden trees: searches that mctx made are reproduced, visit for visit, in the order of their expansions."""
+"""Golden trees: searches of mctx are reproduced exactly, in visits and order of expansion."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.golden import trees
-from tests.golden.trees import Golden, Grown, describe_difference, grow_with_engine, grow_with_twin
+from tests.golden.trees import Golden, TreeSummary, build_with_engine, build_with_reference, describe_difference
 
 TREES = trees.stored_trees()
-IMPLEMENTATIONS: dict[str, Callable[[Golden], Grown]] = {"twin": grow_with_twin, "engine": grow_with_engine}
+IMPLEMENTATIONS: dict[str, Callable[[Golden], TreeSummary]] = {
+    "reference": build_with_reference,
+    "engine": build_with_engine,
+}
 
 
 def name_of(golden: Golden) -> str:
@@ -46,7 +49,7 @@ def test_golden_files_are_small() -> None:
 
 def test_changed_golden_tree_is_detected() -> None:
     golden = next(golden for golden in TREES if golden.search == "gumbel" and golden.simulations >= 50)
-    right = grow_with_twin(golden)
+    right = build_with_reference(golden)
     assert describe_difference(golden, right) is None
     assert right.policy is not None
     (parent, action), *rest = right.expansions
@@ -63,7 +66,7 @@ def test_changed_golden_tree_is_detected() -> None:
 
 
 def test_changed_discount_is_detected() -> None:
-    """The trees depend on what they are to check: rewards, discounts and whose turn it is."""
+    """The trees are sensitive to rewards, discounts and players to move."""
     two = [golden for golden in TREES if golden.options["num_players"] == 2 and golden.simulations >= 32]
     rewarded = [golden for golden in TREES if golden.model.reward_scale > 0.0 and golden.simulations >= 32]
     for golden in [*two, *rewarded][::4]:
@@ -74,4 +77,4 @@ def test_changed_discount_is_detected() -> None:
             other = dataclasses.replace(golden, model=dataclasses.replace(model, reward_scale=0.0))
         else:
             continue
-        assert describe_difference(golden, grow_with_twin(other)) is not None
+        assert describe_difference(golden, build_with_reference(other)) is not None

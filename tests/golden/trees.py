@@ -1,4 +1,4 @@
-"""Golden trees: how they are stored, how they are grown again, and where two differ."""
+"""Golden trees: storage, reproduction by both implementations, and comparison."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ import pondertree
 from pondertree.reference import gumbel, muzero
 
 WITHIN = 1e-5
-"""Values and policies are equal if they differ by no more, relative to values above 1."""
+"""Tolerance of values and policies, relative for values above 1."""
 
 
 @dataclass(frozen=True)
-class Grown:
-    """What came of a search. Nodes are numbered as they were expanded; the root is 0."""
+class TreeSummary:
+    """The result of a search. Nodes are numbered in order of expansion; the root is 0."""
 
     expansions: list[tuple[int, int]]
-    """The parent and the action of each node but the root."""
+    """(Parent, action) of each node but the root."""
     visits: list[int]
     values: list[float]
     """For the player to move at each node."""
     action: int | None = None
-    """The answer of Gumbel search."""
+    """The selected action of Gumbel search."""
     policy: list[float] | None = None
     """Its improved policy, for every action."""
 
 
 @dataclass(frozen=True)
 class Golden:
-    """A search as it is stated, and the tree that mctx grows."""
+    """A search with its parameters, and the tree built by mctx."""
 
     search: str
     model: Tabular
     root: int
-    """The row of the model's tables at the root."""
+    """The row index of the root in the model's tables."""
     legal_actions: list[int] | None
     simulations: int
     options: dict[str, Any]
-    """Of the search, in our names: mctx's discount -1 is that of two players."""
+    """Parameters of the search, in this package's names: mctx's discount -1 means two players."""
     gumbel: list[float] | None = None
-    grown: Grown = field(default_factory=lambda: Grown([], [], []))
+    grown: TreeSummary = field(default_factory=lambda: TreeSummary([], [], []))
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, without what is a default."""
+        """Returns plain data without default values."""
         data = dataclasses.asdict(self)
         defaults = {each.name: each.default for each in dataclasses.fields(Tabular)}
         data["model"] = {name: value for name, value in data["model"].items() if value != defaults[name]}
@@ -57,30 +57,30 @@ class Golden:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Golden:
-        """From plain data."""
+        """Returns the search of plain data."""
         model = dict(data["model"])
         if "discounts" in model:
             model["discounts"] = tuple(model["discounts"])
         grown = dict(data["grown"])
         grown["expansions"] = [tuple(pair) for pair in grown["expansions"]]
-        return cls(**{"legal_actions": None} | data | {"model": Tabular(**model), "grown": Grown(**grown)})
+        return cls(**{"legal_actions": None} | data | {"model": Tabular(**model), "grown": TreeSummary(**grown)})
 
 
 def stored_trees() -> list[Golden]:
-    """All golden trees."""
+    """Returns all golden trees."""
     files = sorted(Path(__file__).parent.glob("*.json"))
     return [Golden.from_json(tree) for file in files for tree in json.loads(file.read_text(encoding="utf-8"))]
 
 
 def searcher(golden: Golden, of_muzero: Any = muzero.MCTS, of_gumbel: Any = gumbel.MCTS) -> Any:
-    """The twin that is to grow a tree."""
+    """Returns the reference search of a golden tree."""
     if golden.search == "muzero":
         return of_muzero(golden.model, **golden.options)
     return of_gumbel(golden.model, gumbel=golden.gumbel, **golden.options)
 
 
-def grow_with_twin(golden: Golden) -> Grown:
-    """The tree as the twin grows it."""
+def build_with_reference(golden: Golden) -> TreeSummary:
+    """Returns the tree built by the reference."""
     search = searcher(golden)
     tree = search.tree(observation=[golden.root], legal_actions=golden.legal_actions, trace=True)
     search.simulate(tree, golden.simulations)
@@ -92,7 +92,7 @@ def grow_with_twin(golden: Golden) -> Grown:
         numbers[tuple(row["path"])] = len(numbers)
         expansions.append((parent, action))
         nodes.append(nodes[parent].children[action])
-    grown = Grown(expansions, [node.visit_count for node in nodes], [node.value() for node in nodes])
+    grown = TreeSummary(expansions, [node.visit_count for node in nodes], [node.value() for node in nodes])
     if golden.search == "muzero":
         return grown
     result = search.result(tree)
@@ -100,23 +100,23 @@ def grow_with_twin(golden: Golden) -> Grown:
     return dataclasses.replace(grown, action=result.action, policy=policy)
 
 
-def grow_with_engine(golden: Golden) -> Grown:
-    """The tree as the engine grows it."""
+def build_with_engine(golden: Golden) -> TreeSummary:
+    """Returns the tree built by the engine."""
     search = searcher(golden, pondertree.MuZero, pondertree.Gumbel)
     tree = search.tree(observation=[golden.root], legal_actions=golden.legal_actions)
     result = tree.simulate(golden.simulations).result()
-    # Nodes are numbered as they were expanded, in the engine too.
+    # The engine numbers nodes in order of expansion, too.
     below = {child._index: child for node in every_node(result.root) for child in node.children.values()}
     nodes = [result.root, *(below[index] for index in range(1, golden.simulations + 1))]
     expansions = [(node.parent._index, node.action) for node in nodes[1:]]
-    grown = Grown(expansions, [node.visit_count for node in nodes], [node.q_value for node in nodes])
+    grown = TreeSummary(expansions, [node.visit_count for node in nodes], [node.q_value for node in nodes])
     if golden.search == "muzero":
         return grown
     return dataclasses.replace(grown, action=result.action, policy=result.policy.tolist())
 
 
-def describe_difference(golden: Golden, other: Grown) -> str | None:
-    """Where another tree first differs from the golden one; None if it is the same."""
+def describe_difference(golden: Golden, other: TreeSummary) -> str | None:
+    """Returns the first difference of another tree from the golden one; None if equal."""
     grown = golden.grown
     for simulation, (right, given) in enumerate(zip(grown.expansions, other.expansions, strict=False)):
         if tuple(right) != tuple(given):

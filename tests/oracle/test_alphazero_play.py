@@ -1,4 +1,4 @@
-"""AlphaZero's search held to what is known from outside: OpenSpiel's visits, wrong priors mended, more is stronger."""
+"""AlphaZero's search against OpenSpiel, misleading priors, and its own strength by simulations."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ python_mcts = pytest.importorskip("open_spiel.python.algorithms.mcts")
 
 
 class Table:
-    """Priors and values that depend on the position alone, so that both libraries can be asked the same question."""
+    """Priors and values as a function of the position, the same for both libraries."""
 
     def __init__(self, salt: int = 0) -> None:
         self._salt = salt
 
     def numbers(self, state: Any) -> tuple[np.ndarray, float]:
-        """(weights of all actions, value for the player to move)."""
+        """Returns (weights of all actions, value for the player to move)."""
         key = fold(self._salt, zlib.crc32(state.observation().tobytes()))
         weights = np.array([fold(key, action) % 1_000_000 + 1 for action in range(state.num_actions)], dtype=np.float64)
         return weights, (fold(key, 99) % 2001 - 1000) / 1000.0
@@ -37,7 +37,7 @@ class Table:
 
 
 class OpenSpielTable(python_mcts.Evaluator):  # type: ignore[misc]
-    """The same table at OpenSpiel's door."""
+    """The same table as an OpenSpiel evaluator."""
 
     def __init__(self, start: Any) -> None:
         self._start = start
@@ -63,7 +63,7 @@ class OpenSpielTable(python_mcts.Evaluator):  # type: ignore[misc]
 @pytest.mark.parametrize(("name", "start"), [("connect_four", ConnectFour), ("tic_tac_toe", TicTacToe)])
 @pytest.mark.parametrize("simulations", [1, 10, 100, 400])
 def test_visits_match_openspiel(name: str, start: Any, simulations: int) -> None:
-    """Its first simulation evaluates the root, which here is not counted; PUCT, N(s) and unvisited Q = 0 coincide."""
+    """PUCT, N(s) and unvisited Q = 0 coincide; OpenSpiel counts the evaluation of the root as a simulation."""
     game = pyspiel.load_game(name)
     bot = python_mcts.MCTSBot(
         game,
@@ -85,7 +85,7 @@ def test_visits_match_openspiel(name: str, start: Any, simulations: int) -> None
 
 @pytest.mark.parametrize("first_moves", [[0, 6, 0, 6, 0], [3, 0, 6, 0, 6, 0]])
 def test_search_corrects_prior_on_losing_move(first_moves: list[int]) -> None:
-    """Three stones stand in the first column, for either side: the network would play elsewhere, and lose at once."""
+    """Three in the first column: the priors favour moves elsewhere, which lose at once."""
     state: Any = ConnectFour()
     for action in first_moves:
         state = state.play(action)
@@ -104,14 +104,14 @@ def test_search_corrects_prior_on_losing_move(first_moves: list[int]) -> None:
 
 
 def test_more_simulations_play_better() -> None:
-    """50, 200 and 800 simulations a move rank in that order."""
+    """50, 200 and 800 simulations per move rank in that order."""
     ladder = [pondertree.AlphaZero(Rollout(), n, c_puct=1.5, solve=False, seed=7) for n in (50, 200, 800)]
     for weaker, stronger in itertools.pairwise(ladder):
         assert score(stronger, weaker, pairs=40) > 0.6
 
 
 def score(one: Any, other: Any, pairs: int) -> float:
-    """The share of points `one` takes, from openings of two random moves, each played from both sides."""
+    """Returns the score of `one` over openings of two random moves, each played from both sides."""
     points = 0.0
     for pair in range(pairs):
         for side in (0, 1):

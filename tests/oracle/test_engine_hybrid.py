@@ -1,124 +1,29 @@
-"""The engine's Hybrid equals the plain Python twin: visit for visit, category for category, mate for mate."""
+"""Hybrid chess search: the engine against the reference implementation."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracle.test_engine_alphazero import Table
-from tests.reference.test_hybrid import ENDGAME, MATE_IN_ONE, MIDDLEGAME, PRIORITIES, TACTICS, forced_mates, mirror
+from tests.support.engine_alphazero import Table
+from tests.support.engine_hybrid import Pair, assert_equal
+from tests.support.hybrid import ENDGAME, MATE_IN_ONE, MIDDLEGAME, PRIORITIES, TACTICS, forced_mates, mirror
 from tests.support.trees import after, fingerprint, random_position
 
 import pondertree
 from pondertree.chess import MoveScores, PestoPolicy
 from pondertree.games import Chess
 from pondertree.random import fold
-from pondertree.reference import hybrid as twin
-from pondertree.reference.answer import policy_at
-from pondertree.reference.trace import first_difference
 
-TEMPERATURES = (0.0, 1.0, 1e9)
 PROMOTIONS = "8/PPP4k/8/8/8/8/4Kppp/8 w - - 0 1"
-
-
-@dataclass
-class Pair:
-    """The same tree in the twin and in the engine, there recorded and not recorded: recording takes another path."""
-
-    state: Any
-    options: dict[str, Any]
-    threads: int = 1
-
-    def __post_init__(self) -> None:
-        # The engine's default is what matches have shown to be strong, the twin's is the specification's.
-        self.options = {"priority": "strict", "move_scores": None, **self.options}
-        names = {"category_weights": "weights"}
-        told = {names.get(name, name): value for name, value in self.options.items()}
-        scores = told.pop("move_scores")
-        self.twin = twin.MCTS(**told, move_scores=None if scores is None else scores.compiled)
-        self.tree = self.twin.tree(self.state, trace=True)
-        self.engines = [
-            pondertree.Hybrid(trace=trace, threads=self.threads, **self.options).tree(self.state)
-            for trace in (True, False)
-        ]
-
-    def simulate(self, count: int) -> twin.Result:
-        self.twin.simulate(self.tree, count)
-        for engine in self.engines:
-            engine.simulate(count)
-        difference = first_difference(self.engines[0].trace(), self.tree.trace or [])  # type: ignore[arg-type]
-        assert difference is None, f"{difference} (a: engine, b: twin)"
-        assert fingerprint(self.engines[0].result()) == fingerprint(self.engines[1].result())
-        for temperature in TEMPERATURES:
-            self.compare(temperature)
-        compare_nodes(self.engines[1].result().root, self.tree.root)
-        return self.twin.result(self.tree)
-
-    def compare(self, temperature: float) -> None:
-        theirs = self.twin.result(self.tree, temperature)
-        best = self.twin.result(self.tree).action
-        shares = policy_at(theirs.root, temperature, best)
-        for engine in self.engines:
-            ours = engine.result(temperature=temperature)
-            assert ours.simulations == theirs.simulations
-            assert {action: int(ours.visits[action]) for action in theirs.visits} == theirs.visits
-            assert (ours.action, ours.proven, ours.value) == (theirs.action, theirs.proven, theirs.value)
-            for action, q in theirs.q.items():
-                # A move that mate search has decided has an exact value before its first visit.
-                child = theirs.root.children.get(action)
-                if child is None or child.visits > 0:
-                    assert ours.q[action] == q or (math.isnan(q) and math.isnan(ours.q[action]))
-            assert {action: ours.policy[action] for action in theirs.policy} == pytest.approx(theirs.policy, abs=1e-12)
-            assert {action: ours.policy_at(temperature)[action] for action in shares} == pytest.approx(shares)
-
-    def advance(self, action: int) -> None:
-        self.twin.advance(self.tree, action)
-        for engine in self.engines:
-            engine.advance(action)
-
-
-def compare_nodes(engine: pondertree.Node, root: twin.MctsNode) -> None:
-    """Every node and every move: order, visits, sums, priors, categories, exact values, nothing in flight."""
-    assert engine.visit_count == root.visits
-    assert engine.total_value == pytest.approx(root.total_value, abs=1e-9)
-    stack = [(engine, root)]
-    while stack:
-        ours, theirs = stack.pop()
-        assert (ours.proven, ours.to_play) == (theirs.proven, theirs.to_play)
-        assert ours.terminal_or_mate_value == theirs.terminal_or_mate_value
-        assert ours.nn_value == theirs.nn_value
-        if theirs.proven is not None:
-            assert ours.distance == theirs.distance
-        # The moves of a root that was never evaluated have no priors, and those never tried are not shown.
-        never_tried = (theirs.unexplored or []) if theirs.priors is not None else []
-        assert list(ours.children) == [*theirs.children, *never_tried]
-        for action, mine in ours.children.items():
-            if theirs.categories and action in theirs.categories:
-                assert mine.category in (theirs.categories[action], None)
-            if theirs.priors is not None:
-                assert mine.prior == theirs.priors[action]
-            assert mine.in_flight == 0
-            child = theirs.children.get(action)
-            if child is None:
-                assert mine.visit_count == 0
-                continue
-            assert mine.visit_count == child.visits
-            assert mine._edge["sum"] == child.total_for_chooser
-            assert mine.total_value == child.total_value
-            stack.append((mine, child))
-
-
-def assert_equal(state: Any, simulations: int, *, threads: int = 1, **options: Any) -> twin.Result:
-    return Pair(state, options, threads).simulate(simulations)
 
 
 @dataclass(frozen=True)
 class MoveTable:
-    """A policy network in the specification's form; some moves get no prior. With few `levels` there are many ties."""
+    """A policy network with the specification's interface; some moves get no prior. Few `levels` make many ties."""
 
     levels: int = 1001
 
@@ -129,15 +34,20 @@ class MoveTable:
         return priors, key % self.levels / (self.levels - 1)
 
 
-#: Scores without sense, of which all features have some.
+#: Random scores for all features.
 SHARP = MoveScores([place * 7919 % 3001 - 1500 for place in range(len(MoveScores().weights))])
 
+
 FENS = [None, MATE_IN_ONE, TACTICS, MIDDLEGAME, ENDGAME, PROMOTIONS, *forced_mates(2)[:3], *forced_mates(3)[:3]]
+
+
 POSITIONS = st.one_of(
     st.sampled_from(FENS).map(Chess),
     st.sampled_from(FENS[1:]).map(lambda fen: Chess(mirror(fen))),
     st.builds(random_position, st.just(Chess), st.integers(0, 80), st.integers(0, 10**6)),
 )
+
+
 OPTIONS = st.fixed_dictionaries(
     {
         "priority": st.sampled_from(PRIORITIES),
@@ -154,7 +64,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-# --- Any position, any option -----------------------------------------------------------------------------------
+# --- Any position, any option -----------------------------------------------------------------------------------------
 
 
 @settings(max_examples=150)
@@ -176,7 +86,7 @@ def test_engine_matches_reference_for_random_positions_and_options(
 def test_engine_matches_reference_with_tree_reuse(
     state: Any, options: dict[str, Any], threads: int, moves: list[tuple[int, int]]
 ) -> None:
-    """Along the answer, or along a move that was perhaps never tried; killers are kept, history fades."""
+    """By the best move or a possibly unvisited one; killers are kept, history scores halved."""
     pair = Pair(state, options, threads)
     for count, number in moves:
         result = pair.simulate(count)
@@ -211,7 +121,7 @@ def test_engine_matches_reference_with_evaluators_and_policy_networks(
         pair.simulate(simulations // 2)
 
 
-# --- One thing at a time ----------------------------------------------------------------------------------------
+# --- One thing at a time ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("priority", PRIORITIES)
@@ -268,7 +178,7 @@ def test_engine_matches_reference_in_game_with_tree_reuse(priority: str | None, 
 
 @pytest.mark.parametrize("solve", [True, False])
 def test_engine_plays_mate_to_its_end(solve: bool) -> None:
-    """Nothing is kept of a mate: each root is searched anew, whatever was known of it."""
+    """The subtree of a mate is discarded, and each root has its own mate search."""
     for fen in forced_mates(3)[:5]:
         state = Chess(fen)
         pair = Pair(state, {"solve": solve, "seed": 1})
@@ -283,7 +193,7 @@ def test_engine_plays_mate_to_its_end(solve: bool) -> None:
 
 @pytest.mark.parametrize("solve", [True, False])
 def test_engine_matches_reference_for_mate_found_at_reused_root(solve: bool) -> None:
-    """The opponent walks into a mate that the tree below has searched without seeing it to the end."""
+    """The opponent moves into a mate that the reused subtree has not proven."""
     for fen in forced_mates(2)[:40]:
         for before in predecessors(Chess(fen)):
             pair = Pair(before, {"solve": solve, "seed": 3, "mate_search_depth": 2, "priority": "tactical"})
@@ -292,7 +202,7 @@ def test_engine_matches_reference_for_mate_found_at_reused_root(solve: bool) -> 
                 if pair.tree.root.proven is None and mates_in_two(before.play(action)):
                     pair.advance(action)
                     pair.simulate(5)
-                    mating = pair.twin.result(pair.tree).action
+                    mating = pair.reference.result(pair.tree).action
                     if not before.play(action).play(mating).is_terminal:
                         pair.advance(mating)
                         pair.simulate(5)
@@ -302,7 +212,7 @@ def test_engine_matches_reference_for_mate_found_at_reused_root(solve: bool) -> 
 @pytest.mark.parametrize("solve", [True, False])
 @pytest.mark.parametrize("priority", PRIORITIES)
 def test_engine_matches_reference_for_loss_found_at_reused_root(priority: str | None, solve: bool) -> None:
-    """The mate is a move too long to be seen, and is played all the same: the other side then sees that it is lost."""
+    """The mate is one move beyond the search depth; once it is played, the opponent's root is a proven loss."""
     late = 0
     for fen in forced_mates(3)[:12]:
         state = Chess(fen)
@@ -313,13 +223,13 @@ def test_engine_matches_reference_for_loss_found_at_reused_root(priority: str | 
             pair.advance(mating)
             late += pair.tree.root.visits > 0
             assert pair.simulate(5).proven == -1
-            pair.advance(pair.twin.result(pair.tree).action)
+            pair.advance(pair.reference.result(pair.tree).action)
             assert pair.simulate(5).proven == 1
     assert late > 3 or solve
 
 
 def predecessors(state: Any) -> list[Any]:
-    """The same pieces with the other side to move, if that is a position."""
+    """Returns the position with the other side to move, if it is legal."""
     board, turn, *rest = state.fen().split()
     try:
         before = Chess(" ".join([board, "b" if turn == "w" else "w", *rest]))
@@ -345,7 +255,7 @@ def test_engine_matches_reference_on_draws_in_tree() -> None:
 
 
 def test_pesto_policy_matches_pesto() -> None:
-    """The engine knows it, and does not take its values through the range from 0 to 1, where they would be rounded."""
+    """The engine recognises it and skips the conversion from [0, 1], which would round."""
     options: dict[str, Any] = {"seed": 7, "mate_search_depth": 2, "num_simulations": 200}
     for quiescence in (True, False):
         pesto = pondertree.Hybrid(quiescence=quiescence, **options).run(Chess(TACTICS))
@@ -364,5 +274,5 @@ def test_threads_and_batches_do_not_change_tree(priority: str | None, in_flight:
 
     assert trees(1) == trees(2)
     alone = [pondertree.Hybrid(threads=2, **options).run(state, seeds=[row]) for row, state in enumerate(states)]
-    together = pondertree.Hybrid(threads=2, **options).run(states, seeds=list(range(len(states))))
-    assert list(map(fingerprint, alone)) == list(map(fingerprint, together))
+    batch = pondertree.Hybrid(threads=2, **options).run(states, seeds=list(range(len(states))))
+    assert list(map(fingerprint, alone)) == list(map(fingerprint, batch))

@@ -1,86 +1,25 @@
-"""The engine's MuZero and Gumbel search equal the plain Python twins: visit for visit, draw for draw."""
+"""MuZero and Gumbel: the engine against the reference implementation."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracle.test_engine_alphazero import Table
+from tests.support.engine_alphazero import Table
+from tests.support.engine_latent import Pair
 from tests.support.models import TableModel
-from tests.support.trees import PythonGame, fingerprint, random_position
+from tests.support.trees import PythonGame, random_position
 
 import pondertree
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.reference import gumbel, muzero
-from pondertree.reference.trace import first_difference
 from pondertree.testing.tabular import TabularGame
 
-# Most models here do not say how many players there are: with one it does not matter.
+# Most models here do not declare their number of players, which defaults to 1.
 pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
-
-TEMPERATURES = (0.0, 0.5, 1.0, 1e9)
-
-
-@dataclass
-class Pair:
-    """The same tree in the twin and in the engine, there recorded and not recorded: recording takes another path."""
-
-    twin: Any
-    searches: list[Any]
-    about: dict[str, Any]
-    noise: bool = True
-    tree: Any = None
-    engines: list[Any] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.tree = self.twin.tree(trace=True, **self.about)
-        self.engines = [search.tree(**self.about) for search in self.searches]
-
-    def simulate(self, count: int, add_noise: bool | None = None) -> Any:
-        self.twin.simulate(self.tree, count, *([add_noise] if self.noise else []))
-        for engine in self.engines:
-            engine.simulate(count, add_noise=add_noise)
-        difference = first_difference(self.engines[0].trace(), self.tree.trace)
-        assert difference is None, f"{difference} (a: engine, b: twin)"
-        assert fingerprint(self.engines[0].result()) == fingerprint(self.engines[1].result())
-        for temperature in TEMPERATURES:
-            theirs = self.twin.result(self.tree, temperature)
-            ours = self.engines[1].result(temperature=temperature)
-            assert ours.simulations == theirs.simulations
-            assert {action: int(ours.visits[action]) for action in theirs.visits} == theirs.visits
-            assert (ours.action, ours.proven) == (theirs.action, theirs.proven)
-            assert ours.value == pytest.approx(theirs.value, abs=1e-9)
-            assert {action: ours.policy[action] for action in theirs.policy} == pytest.approx(theirs.policy, abs=1e-12)
-            assert np.isfinite(ours.policy).all()
-            assert ours.policy.sum() == pytest.approx(1.0)
-        compare_nodes(self.engines[1].result().root, self.twin.result(self.tree).root)
-        return self.twin.result(self.tree)
-
-    def advance(self, action: int, **about: Any) -> None:
-        self.twin.advance(self.tree, action, **about)
-        for engine in self.engines:
-            engine.advance(action, **about)
-
-
-def compare_nodes(engine: pondertree.Node, root: Any) -> None:
-    """Every node: order, visits, priors, whose turn it is, nothing in flight."""
-    stack = [(engine, root)]
-    while stack:
-        ours, theirs = stack.pop()
-        assert ours.visit_count == theirs.visit_count
-        assert list(ours.children) == list(theirs.children)
-        for action, child in ours.children.items():
-            other = theirs.children[action]
-            assert child.prior == pytest.approx(other.prior, abs=1e-12)
-            assert child.in_flight == 0
-            assert child.visit_count == other.visit_count
-            if child.visit_count:
-                assert child.to_play == other.to_play
-                stack.append((child, other))
 
 
 @st.composite
@@ -98,7 +37,7 @@ def models(draw: st.DrawFn, players: int) -> TableModel:
 
 @st.composite
 def roots(draw: st.DrawFn, num_actions: int, players: int) -> dict[str, Any]:
-    """With the first action always legal: it is the one that a model never rules out."""
+    """The first action is always legal, since models never give it prior 0."""
     others = draw(st.lists(st.integers(1, num_actions - 1), unique=True, max_size=9)) if num_actions > 1 else []
     return {
         "observation": np.array([draw(st.integers(0, 1000))], dtype=np.int64),
@@ -108,8 +47,8 @@ def roots(draw: st.DrawFn, num_actions: int, players: int) -> dict[str, Any]:
 
 
 def afterwards(draw: Any, model: TableModel, players: int) -> dict[str, Any]:
-    told = draw(roots(model.num_actions, players))
-    return draw(st.sampled_from([{}, told, {"legal_actions": told["legal_actions"]}]))
+    root = draw(roots(model.num_actions, players))
+    return draw(st.sampled_from([{}, root, {"legal_actions": root["legal_actions"]}]))
 
 
 @settings(max_examples=120)

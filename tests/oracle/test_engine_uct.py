@@ -1,4 +1,4 @@
-"""The engine equals the plain Python twin: visit for visit, sum for sum, draw for draw."""
+"""UCT: the engine against the reference implementation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.engine_uct import compare_nodes
 
 import pondertree
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
@@ -19,47 +20,29 @@ from pondertree.testing.tabular import TabularGame
 
 
 def assert_equal(state: Any, simulations: int, seed: int, evaluator: Any = None, **options: Any) -> None:
-    """Runs both and compares everything they answer; on a difference, says where the descents part."""
-    twin_search = MCTS(simulations, seed=seed, evaluator=evaluator, **options)
+    """Runs both searches and compares all results; a failure names the first difference of their traces."""
+    reference_search = MCTS(simulations, seed=seed, evaluator=evaluator, **options)
     engine_search = pondertree.UCT(simulations, seed=seed, evaluator=evaluator, trace=True, **options)
-    twin_tree = twin_search.tree(state, trace=True)
-    twin_search.simulate(twin_tree, simulations)
-    twin = twin_search.result(twin_tree)
+    reference_tree = reference_search.tree(state, trace=True)
+    reference_search.simulate(reference_tree, simulations)
+    reference = reference_search.result(reference_tree)
     tree = engine_search.tree(state).simulate()
     engine = tree.result()
-    difference = first_difference(tree.trace(), twin_tree.trace or [])  # type: ignore[arg-type]
-    assert difference is None, f"{difference} (a: engine, b: twin)"
-    assert engine.simulations == twin.simulations
-    assert {a: int(engine.visits[a]) for a in twin.visits} == twin.visits
-    assert engine.action == twin.action
-    assert engine.proven == twin.proven
-    assert engine.value == twin.value
-    for action, q in twin.q.items():
+    difference = first_difference(tree.trace(), reference_tree.trace or [])  # type: ignore[arg-type]
+    assert difference is None, f"{difference} (a: engine, b: reference)"
+    assert engine.simulations == reference.simulations
+    assert {a: int(engine.visits[a]) for a in reference.visits} == reference.visits
+    assert engine.action == reference.action
+    assert engine.proven == reference.proven
+    assert engine.value == reference.value
+    for action, q in reference.q.items():
         assert engine.q[action] == q or (math.isnan(q) and math.isnan(engine.q[action]))
-    assert {a: engine.policy[a] for a in twin.policy} == pytest.approx(twin.policy, abs=1e-12)
-    compare_nodes(engine.root, twin.root)
-
-
-def compare_nodes(engine: pondertree.Node, twin: Any) -> None:
-    """Every node: visits, sums for the chooser, proofs, nothing left in flight."""
-    stack = [(engine, twin)]
-    while stack:
-        ours, theirs = stack.pop()
-        assert list(ours.children) == list(theirs.children)
-        assert ours.proven == theirs.proven
-        if theirs.proven is not None:
-            assert ours.distance == theirs.distance
-        for action, child in theirs.children.items():
-            mine = ours.children[action]
-            assert mine.visit_count == child.visit_count
-            assert mine._edge["sum"] == child.total_value
-            assert mine.in_flight == 0
-            assert mine.forced_depth_left == child.forced_depth_left or child.end is not None
-            stack.append((mine, child))
+    assert {a: engine.policy[a] for a in reference.policy} == pytest.approx(reference.policy, abs=1e-12)
+    compare_nodes(engine.root, reference.root)
 
 
 class TabularValues:
-    """An evaluator whose values are a function of what a state looks like."""
+    """An evaluator whose values are a function of the state's text."""
 
     def evaluate_states(self, states: Any) -> tuple[None, np.ndarray]:
         rows = []
@@ -168,7 +151,7 @@ def test_engine_matches_reference_on_compiled_games(
     forced_depth: int,
     minimax_depth: int,
 ) -> None:
-    """Playouts in the engine draw the same moves as the twin's in Python."""
+    """Playouts in the engine draw the same moves as the reference."""
     state = start()
     for number in opening:
         legal = state.legal_actions()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracle.test_engine_latent import Pair
+from tests.support.engine_latent import Pair
 from tests.support.models import TableModel
 from tests.support.observed_models import assert_same_tree
 from tests.support.trees import PythonGame, after, fingerprint, random_position, with_threats

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.oracle.test_engine_latent import Pair
+from tests.support.engine_latent import Pair
 from tests.support.models import TableModel
 from tests.support.observed_models import assert_same_tree, numbered
 from tests.support.trees import after, every_node, random_position

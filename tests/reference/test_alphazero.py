@@ -1,23 +1,22 @@
-"""The twin of AlphaZero: what a search must always satisfy, on games made to be awkward, and its traps one by one."""
+"""The AlphaZero reference: invariants on random games, names and defaults, and each trap of its specification."""
 
 from __future__ import annotations
 
 import math
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.alphazero import Fixed, Network, check_tree, nodes_of
 
 from pondertree.games import Chess, ConnectFour, TicTacToe
-from pondertree.random import NOISE, Random, fold
+from pondertree.random import NOISE, Random
 from pondertree.reference.alphazero import (
     MCTS,
     Node,
-    Result,
     Rollout,
     Uniform,
     dirichlet,
@@ -26,67 +25,9 @@ from pondertree.reference.alphazero import (
     priors_of,
 )
 from pondertree.reference.trace import first_difference
-from pondertree.testing.tabular import TabularGame, TabularState, best_play, minimax_value
+from pondertree.testing.tabular import TabularGame, minimax_value
 
 MATE_IN_ONE = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
-
-
-class Network:
-    """Policy and values drawn by the key of a tabular state."""
-
-    def __init__(self, policy: str = "logits") -> None:
-        self.policy = policy
-        self.sizes: list[int] = []
-
-    def evaluate_states(self, states: Any) -> tuple[list[list[float]], list[list[float]]]:
-        self.sizes.append(len(states))
-        policies, values = [], []
-        for state in states:
-            unit = [fold(state.key, action) % 1001 / 1000 for action in range(state.num_actions)]
-            policies.append(unit if self.policy == "probabilities" else [4.0 * u - 2.0 for u in unit])
-            first = fold(state.key, 10**6) % 2001 / 1000 - 1
-            others = [fold(state.key, 10**6 + p) % 2001 / 1000 - 1 for p in range(1, state.num_players)]
-            values.append([first, -first] if state.zero_sum else [first, *others])
-        return policies, values
-
-
-def nodes_of(root: Node) -> list[Node]:
-    found = [root]
-    for node in found:
-        found.extend(child for child in node.children.values() if child.position is not None)
-    return found
-
-
-def check_tree(result: Result) -> None:
-    """The invariants of every search, whatever the game and the options."""
-    root = result.root
-    legal = list(root.state.legal_actions())
-    assert result.action in legal
-    assert list(result.visits) == list(result.values) == list(result.policy) == list(result.q) == legal
-    assert sum(result.policy.values()) == pytest.approx(1.0)
-    assert math.isfinite(result.value)
-    for node in nodes_of(root):
-        assert node.in_flight == 0
-        below = sum(child.visit_count for child in node.children.values())
-        if node.end is not None:
-            assert not node.children
-        elif node.children:
-            assert sorted(node.children) == sorted(node.state.legal_actions())
-            # A proven node keeps the visits of descents that stopped at it.
-            assert node.visit_count == 1 + below or (node.proven is not None and node.visit_count > below)
-            assert sum(child.prior for child in node.children.values()) == pytest.approx(1.0, abs=1e-6)
-            assert sum(child.clean_prior for child in node.children.values()) == pytest.approx(1.0, abs=1e-6)
-            opened = [child.position is not None for child in node.children.values()]
-            assert opened == sorted(opened, reverse=True)
-        if node.rewards is None:
-            assert abs(node.q_value) <= 1.0
-        if node.chooser_value is None and node.children:
-            # The parent's sums, negated where the turn has changed, are the node's own.
-            assert node.mean_value * (1 + below) == pytest.approx(
-                node.raw_value + sum(child.total_for_chooser for child in node.children.values())
-            )
-            if node.proven is None:
-                assert node.q_value == pytest.approx(node.mean_value)
 
 
 games = st.builds(
@@ -99,6 +40,8 @@ games = st.builds(
     rewards=st.sampled_from([False, False, True]),
     zero_sum=st.sampled_from([True, True, False]),
 )
+
+
 options = st.fixed_dictionaries(
     {
         "num_simulations": st.integers(0, 80),
@@ -113,7 +56,7 @@ options = st.fixed_dictionaries(
 )
 
 
-# --- Invariants -------------------------------------------------------------------------------------------------
+# --- Invariants -------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=200)
@@ -197,7 +140,7 @@ def test_tree_is_identical_in_another_process() -> None:
     assert {answer.decode() for answer in answers} == {expected}
 
 
-# --- The specification's names and numbers ----------------------------------------------------------------------
+# --- Names and defaults -----------------------------------------------------------------------------------------------
 
 
 def test_names_and_defaults_match_specification() -> None:
@@ -230,7 +173,7 @@ def test_finished_game_raises() -> None:
 
 @pytest.mark.parametrize("simulations", [0, 1])
 def test_policy_is_finite_with_few_simulations(simulations: int) -> None:
-    """In the specification one simulation only expands the root, and the policy is 0 / 0."""
+    """In the AlphaZero chess specification one simulation only expands the root, and the policy is 0 / 0."""
     result = MCTS(Uniform(), simulations, seed=1).run(TicTacToe(), temperature=1.0)
     assert sum(result.visits.values()) == simulations
     assert sum(result.policy.values()) == pytest.approx(1.0)
@@ -238,135 +181,8 @@ def test_policy_is_finite_with_few_simulations(simulations: int) -> None:
     assert result.root.visit_count == (simulations + 1 if simulations else 0)
 
 
-# --- Selection --------------------------------------------------------------------------------------------------
+# --- Traps ------------------------------------------------------------------------------------------------------------
 
-
-@dataclass
-class Fixed:
-    """The same policy everywhere, and one value for whoever moves."""
-
-    logits: list[float]
-    value: float = 0.0
-    policy: str = field(default="logits")
-
-    def evaluate_states(self, states: Any) -> tuple[list[list[float]], list[float]]:
-        return [self.logits] * len(states), [self.value] * len(states)
-
-
-def test_puct_scores_match_hand_computed_values() -> None:
-    """Two moves with priors 3/4 and 1/4, worth -0.5 to who makes them: the scores of the first two descents."""
-    network = Fixed([3.0, 1.0], 0.5, "probabilities")
-    state = TabularGame(3, branching=(2, 2), depth=(9, 9), action_space=2).start()
-    first, second = (0, 1)
-    rows = MCTS(network, 3, c_puct=2.0, seed=1).run(state, trace=True).trace
-    assert rows is not None
-    scores = [dict(row["scores"][0] or []) for row in rows]
-    assert scores[0] == {first: 2.0 * 0.75, second: 2.0 * 0.25}
-    assert scores[1] == {first: -0.5 + 2.0 * math.sqrt(2) * 0.75 / 2, second: 2.0 * math.sqrt(2) * 0.25}
-    assert rows[0]["path"] == [first]
-    edges = MCTS(network, 1, c_puct=2.0, seed=1, parent_visits="edges").run(state, trace=True).trace
-    assert edges is not None
-    assert dict(edges[0]["scores"][0] or []) == {first: 1.5, second: 0.5}, "at the first choice priors count"
-
-
-def test_each_term_of_puct_matches_hand_computed_values() -> None:
-    """A move that is bad for us, one that is good, one never tried; the first two with leaves in flight."""
-    state = ConnectFour()
-    root = Node(1.0)
-    root.set_state(state)
-    root.visit_count, root.in_flight, root.raw_value = 10, 3, 0.5
-    root.expand({0: 0.5, 1: 0.25, 2: 0.25})
-    bad, good, untried = root.children.values()
-    for child, visits, total, flying in ((bad, 6, 3.0, 2), (good, 3, -1.5, 1)):
-        child.set_state(state.play(child.action or 0))
-        child.visit_count, child.total_value, child.in_flight = visits, total, flying
-    explore = 2.0 * math.sqrt(13)
-    expected = {0: (-3.0 - 2) / 8 + explore * 0.5 / 9, 1: (1.5 - 1) / 4 + explore * 0.25 / 5, 2: explore * 0.25}
-    assert MCTS(Uniform(), c_puct=2.0)._scores(root) == pytest.approx(expected)
-    edges = MCTS(Uniform(), c_puct=2.0, parent_visits="edges")._scores(root)
-    assert edges[2] == pytest.approx(2.0 * math.sqrt(12) * 0.25)
-    parent = MCTS(Uniform(), c_puct=2.0, fpu=("parent", 0.1))._scores(root)
-    assert parent[2] == pytest.approx((0.5 - 3.0 + 1.5) / 10 - 0.1 + explore * 0.25)
-    good.proven = -1  # lost for who moves there: we have won
-    assert MCTS(Uniform(), c_puct=2.0)._scores(root)[1] == pytest.approx(1.0 + explore * 0.25 / 5)
-    bad.proven = 1
-    assert list(MCTS(Uniform(), c_puct=2.0)._scores(root)) == [1, 2], "a move that loses is passed over"
-    untried.set_state(state.play(2))
-    good.proven = untried.proven = 1
-    assert list(MCTS(Uniform(), c_puct=2.0)._scores(root)) == [0, 1, 2], "unless all do"
-
-
-def test_ties_are_broken_at_random() -> None:
-    state = ConnectFour()
-    firsts = [MCTS(Uniform(), 1, seed=seed).run(state).root for seed in range(200)]
-    tried = [next(iter(root.children)) for root in firsts]
-    assert all(15 < tried.count(action) < 45 for action in range(7)), "each of seven about 29 times"
-
-
-def test_unvisited_move_has_value_of_fpu() -> None:
-    state = TabularGame(3, branching=(3, 3), depth=(9, 9)).start()
-
-    def first_scores(**settings: Any) -> list[float]:
-        rows = MCTS(Fixed([0.0] * 7, 0.5), 1, c_puct=0.0, **settings).run(state, trace=True).trace
-        return [score for _, score in (rows or [])[0]["scores"][0] or []]
-
-    assert first_scores() == [0.0] * 3
-    assert first_scores(fpu=-1.0) == [-1.0] * 3
-    assert first_scores(fpu=("parent", 0.2)) == [0.5 - 0.2] * 3, "the root's own value, for who moves there"
-
-
-def test_values_are_negated_only_if_player_changes() -> None:
-    """In a double move the child's player is the parent's own, so nothing is negated."""
-    for order, sign in (("alternate", -1.0), ("double", 1.0)):
-        state = TabularGame(4, branching=(2, 2), depth=(9, 9), turn_order=order).start()  # type: ignore[arg-type]
-        result = MCTS(Fixed([0.0] * 5, 0.5), 1, seed=2).run(state)
-        (child,) = [child for child in result.root.children.values() if child.visit_count]
-        assert child.total_value == 0.5
-        assert child.total_for_chooser == 0.5 * sign
-        assert result.root.total_value == 0.5 + 0.5 * sign
-
-
-@settings(max_examples=60)
-@given(
-    st.builds(
-        TabularGame,
-        seed=st.integers(0, 100_000),
-        players=st.sampled_from([1, 2, 3]),
-        depth=st.just((1, 2)),
-        branching=st.just((2, 3)),
-        turn_order=st.sampled_from(["alternate", "random", "double"]),
-        rewards=st.booleans(),
-        zero_sum=st.just(False),
-    )
-)
-def test_best_move_is_found_with_uniform_priors(game: TabularGame) -> None:
-    """The most visited move is a best one for its player, or close, however many play and whoever is to move."""
-    state: TabularState = game.start()
-    result = MCTS(Uniform(), 300, c_puct=2.0, seed=1, solve=False).run(state)
-    player = state.to_play
-
-    def worth(action: int) -> float:
-        child = state.play(action)
-        rewards = child.rewards()[player] if hasattr(child, "rewards") else 0.0
-        return float(best_play(child)[player] + rewards)
-
-    best = max(worth(action) for action in state.legal_actions())
-    # Means approach the best play slowly; over 1500 such games none was off by more than 0.36. A wrong sign is.
-    assert worth(result.action) > best - 0.7
-
-
-def test_virtual_loss_is_for_the_chooser() -> None:
-    """With leaves in flight a batch spreads, and nothing of it remains."""
-    network = Network()
-    state = TabularGame(8, branching=(4, 4), depth=(9, 9)).start()
-    result = MCTS(network, 64, in_flight=8, seed=1).run(state)
-    assert network.sizes[0] == 1, "the root is evaluated alone"
-    assert max(network.sizes) == 8
-    assert sum(network.sizes) == 65
-    check_tree(result)
-
-
-# --- Traps ------------------------------------------------------------------------------------------------------
 
 WINS = [
     (ConnectFour, "4 1 4 1 4 1", "4"),
@@ -374,6 +190,8 @@ WINS = [
     (lambda: Chess(MATE_IN_ONE), "", "h5f7"),
     (lambda: Chess("r5k1/8/8/8/8/8/5PPP/6K1 b - - 0 1"), "", "a8a1"),
 ]
+
+
 BLOCKS = [(ConnectFour, "4 1 4 1 4", "4"), (ConnectFour, "1 4 1 4 2 4", "4")]
 
 
@@ -500,7 +318,7 @@ def test_sampled_moves_follow_policy() -> None:
 
 
 def test_proven_loss_is_never_sampled() -> None:
-    """Connect 4 with a threat to block: every other move loses at once, and is known to."""
+    """Connect 4 with a threat to block: every other move is a proven loss."""
     state = ConnectFour()
     for move in (3, 0, 3, 0, 3):
         state = state.play(move)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracle.test_engine_uct import compare_nodes
+from tests.support.engine_uct import compare_nodes
 from tests.support.trees import PythonGame, after, fingerprint, random_position
 from tests.support.worlds import Guess, Rules
 

@@ -1,4 +1,4 @@
-"""The hybrid specification's `mcts_search`, in the engine and in the reference: what it accepts, and its defaults."""
+"""`mcts_search` of Hybrid chess, in the engine and in the reference: arguments and defaults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.reference.test_hybrid import TACTICS
+from tests.support.hybrid import TACTICS
 
 import pondertree
 from pondertree.chess import mcts_search
@@ -22,7 +22,7 @@ each_search = pytest.mark.parametrize("search", [mcts_search, reference.mcts_sea
 
 
 class Even:
-    """An evaluator of chess in batches, which counts pawns."""
+    """A batched evaluator of chess that counts pawns."""
 
     def evaluate(self, observations: Any) -> tuple[Any, Any]:
         return np.zeros((len(observations), 4672), dtype=np.float32), observations[:, 0].sum(axis=(1, 2)) / 100.0
@@ -32,7 +32,7 @@ class Even:
 
 
 class FirstMove:
-    """A policy network that gives all weight to the first legal move, which it says in a form of its own."""
+    """A policy network that gives all weight to the first legal move, in a chosen form."""
 
     def __init__(self, form: Callable[[Any, int], Any]) -> None:
         self.form = form
@@ -42,7 +42,7 @@ class FirstMove:
 
 
 def test_priority_is_strict_in_mcts_search_and_prior_in_the_preset() -> None:
-    """With uniform priors the strict order tries every move once before any is tried twice."""
+    """With uniform priors, strict order visits every move once before any is visited twice."""
     state = Chess(TACTICS)
     assert pondertree.Hybrid().priority == "prior"
     assert reference.MCTS().chess_config.priority == "strict"

@@ -34,9 +34,10 @@ LINES = torch.tensor([(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2,
 
 
 class ExactTicTacToe(torch.nn.Module):  # type: ignore[misc, name-defined]
-    """An exact model of tic-tac-toe in the document's form: tensors without the axis of a batch.
+    """An exact model of tic-tac-toe in the document's form: tensors without a batch axis.
 
-    The hidden state is the board from the side that moves, and whether the game is over: nothing then changes or pays.
+    The hidden state is the board from the perspective of the player to move, and whether the game is over; ends are
+    absorbing, with reward 0.
     """
 
     def __init__(self, num_players: int | None = None, dtype: Any = torch.float32) -> None:

@@ -1,4 +1,4 @@
-"""`pondertree.playout`: one random game and what it was worth."""
+"""`pondertree.playout`: the result of one random game."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_chess_playout_ends_or_is_cut() -> None:
 
 @cache
 def expectation(state: Any) -> float:
-    """The mean result for player 0 of all random games, each weighted by its chance."""
+    """Returns the mean result for player 0 of all random games, weighted by probability."""
     if state.is_terminal:
         return float(state.returns()[0])
     legal = state.legal_actions()
@@ -63,7 +63,7 @@ def test_playout_of_a_finished_game_is_its_result() -> None:
 
 @pytest.mark.parametrize("wrap", [False, True])
 def test_cut_playout_scores_zero(wrap: bool) -> None:
-    """Depth 0 is the state itself; the evaluator speaks for the player to move where the game was cut."""
+    """Depth 0 is the state itself; the evaluator's value is for the player to move where the playout is cut."""
     seen: list[Any] = []
 
     class Noting:

@@ -1,4 +1,4 @@
-"""Seed 1's door on chess: `select_action` with 119 planes, 4672 actions, and models in the seed's form and in ours."""
+"""`select_action` on chess: 119 planes, 4672 actions, models in the MuZero specification's form and in ours."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LOOK, MOVE, POLICY, VALUE = weights(119 * 64, HIDDEN), weights(2, HIDDEN), weigh
 
 
 class Numbers:
-    """A network of NumPy in the seed's form: one observation, one hidden state, one action at a time."""
+    """A NumPy network in the specification's form: one observation, hidden state and action at a time."""
 
     num_players = 2
 
@@ -57,7 +57,7 @@ class Numbers:
 
 
 class OurForm:
-    """The same network in our form: batches, and everything of a step at once."""
+    """The same network as a batched `Model`."""
 
     num_players = 2
 
@@ -75,7 +75,7 @@ class OurForm:
 
 
 def torch_network() -> Any:
-    """The same network in PyTorch, written as the seed's integration has it: tensors without the axis of a batch."""
+    """The same network in PyTorch, in the specification's form: tensors without a batch axis."""
     torch = pytest.importorskip("torch")
 
     class Network(torch.nn.Module):  # type: ignore[misc, name-defined]
@@ -105,7 +105,7 @@ def torch_network() -> Any:
 
 
 def torch_batched() -> Any:
-    """In PyTorch and the seed's form too, but for whole batches, as most networks are written."""
+    """A PyTorch network in the specification's form that takes batches."""
     torch = pytest.importorskip("torch")
 
     class Batched(torch.nn.Module):  # type: ignore[misc, name-defined]
@@ -201,13 +201,13 @@ def test_invalid_configurations_and_roots_are_refused() -> None:
         select_action(object(), config, np.array([3]), [1])
 
 
-# --- On chess, as the seed writes it ----------------------------------------------------------------------------
+# --- On chess, as in the specification --------------------------------------------------------------------------
 
 
 @each_network
 @pytest.mark.parametrize("temperature", [1.0, 0])
 def test_select_action_plays_chess(name: str, temperature: float) -> None:
-    """Always a legal move, and with a seed always the same."""
+    """The action is legal, and equal for equal seeds."""
     network, config = NETWORKS[name](), MCTSConfig()
     config.num_simulations = 20
     for place, state in enumerate(STATES):
@@ -222,7 +222,7 @@ def test_select_action_plays_chess(name: str, temperature: float) -> None:
 
 @each_network
 def test_select_action_defaults_play_chess(name: str) -> None:
-    """All fifty simulations, noise and temperature 1, as a caller of the seed has it."""
+    """Fifty simulations with noise and temperature 1: the specification's defaults."""
     state = Chess()
     action = select_action(NETWORKS[name](), MCTSConfig(), state.observation(), state.legal_actions())
     assert state.play(action).to_play == 1
@@ -264,7 +264,7 @@ def test_select_action_applies_temperature_and_noise() -> None:
 
 
 def test_two_players_have_opposite_signs() -> None:
-    """With a perfect model of a game the door wins at once, and stops the opponent from it."""
+    """With an exact model of a game, `select_action` wins at once and prevents immediate losses."""
     config = MCTSConfig(num_simulations=300, num_players=2, discount=1.0)
     for start, moves, action in (
         (TicTacToe(), [0, 3, 1, 4], 2),

@@ -1,6 +1,6 @@
 """Forks while other threads search: `python -m tests.support.forks 5000`. Each child searches on two threads.
 
-`tests/test_forks.py` runs it in a process of its own, with fewer forks.
+`tests/test_forks.py` runs it in a subprocess, with fewer forks.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ import traceback
 import pondertree
 from pondertree.games import ConnectFour, Othello
 
-#: Seconds after which a child counts as stuck; one takes milliseconds.
-PATIENCE = 20.0
-#: Every so many children leave as a program does, with all that the interpreter does then; the others leave at once.
+#: Seconds after which a child counts as hung; it normally takes milliseconds.
+CHILD_TIMEOUT = 20.0
+#: Every n-th child exits with interpreter shutdown, the others by `os._exit`.
 FULL_EXIT = 25
 
 
 def search_over_and_over(stop: threading.Event) -> None:
-    """Small searches on two threads: they mostly start jobs, and take and return memory."""
+    """Small searches on two threads, dominated by job dispatch and memory allocation."""
     while not stop.is_set():
         pondertree.UCT(20, threads=2).forest([Othello()] * 8).simulate()
 
 
 def search_in_child(expected: list[int]) -> None:
-    """The same search as in the parent has the same result."""
+    """Repeats the search of the parent and compares the results."""
     found = pondertree.UCT(20, threads=2, seed=1).forest([ConnectFour()] * 4).simulate().actions().tolist()
     if found != expected:
         raise AssertionError(f"{found} instead of {expected}")
 
 
 def wait_for(child: int) -> str:
-    """Waits for a child: what is wrong with how it ended, or nothing."""
-    deadline = time.monotonic() + PATIENCE
+    """Waits for a child and returns a description of its failure, or an empty text."""
+    deadline = time.monotonic() + CHILD_TIMEOUT
     pause = 0.0005
     while time.monotonic() < deadline:
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -51,7 +51,7 @@ def wait_for(child: int) -> str:
 
 
 def main(forks: int) -> int:
-    """Forks so often; how many children did not search and exit."""
+    """Forks `forks` times and returns the number of failed children."""
     expected = pondertree.UCT(20, threads=2, seed=1).forest([ConnectFour()] * 4).simulate().actions().tolist()
     stop = threading.Event()
     threads = [threading.Thread(target=search_over_and_over, args=(stop,)) for _ in range(2)]

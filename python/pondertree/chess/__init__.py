@@ -17,9 +17,10 @@ moves in strict category order, `pondertree.Hybrid` by default weights priors by
 
 from pondertree._core import perft
 from pondertree.chess.alphazero import MCTS, ChessGame
+from pondertree.chess.config import MoveCategory
 from pondertree.chess.hybrid import mcts_search
 from pondertree.chess.mate import MateAnswer, mate_search
-from pondertree.chess.move_ordering import MoveCategory, MoveScores, categorize, see
+from pondertree.chess.move_ordering import MoveScores, categorize, see
 from pondertree.chess.network import ChessNN
 from pondertree.chess.pesto import Pesto, PestoEval
 from pondertree.chess.policy import PestoPolicy, PolicyNetwork

@@ -1,4 +1,4 @@
-"""Configuration of the engine's chess knowledge and of the residual chess network."""
+"""Move categories, and the configuration of the engine's chess knowledge and of the residual network."""
 
 from __future__ import annotations
 
@@ -22,6 +22,31 @@ MAX_MATE_DEPTH = 64
 #: Node budget of the root's mate search per second of the time limit, about a twentieth of it; and its maximum.
 ROOT_BUDGET_PER_SECOND = 50_000
 MAX_ROOT_BUDGET = 1_000_000
+
+
+class MoveCategory(IntEnum):
+    """A move category under the hybrid specification's name; lower numbers are tried first."""
+
+    ForcedMate = 0
+    """Mates at once, or is the first move of a known mate."""
+    PromotionToQueen = 1
+    """A promotion to a queen, with or without capture."""
+    WinningCapture = 2
+    """A capture with SEE above the threshold."""
+    KillerMove1 = 3
+    """The first killer move."""
+    KillerMove2 = 4
+    """The second killer move."""
+    EqualCapture = 5
+    """A capture with |SEE| within the threshold."""
+    Check = 6
+    """A quiet move that gives check."""
+    HistoryHeuristic = 7
+    """A quiet move with a high history score."""
+    OtherQuiet = 8
+    """Any other quiet move."""
+    LosingCapture = 9
+    """A capture with SEE below the negated threshold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +80,7 @@ class ChessConfig:
 
     @property
     def move_categories(self) -> type[IntEnum]:
-        """`MoveCategory`."""
-        from pondertree.chess.move_ordering import MoveCategory
-
+        """The enumeration of move categories."""
         return MoveCategory
 
     def to_data(self) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import json
 import os
 from array import array
 from collections.abc import Mapping, Sequence
-from enum import IntEnum
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +15,7 @@ from pondertree import validation
 from pondertree._core import Chess, MoveWeights
 from pondertree._core import categorize as engine_categorize
 from pondertree._core import see as engine_see
+from pondertree.chess.config import MoveCategory
 from pondertree.chess.mate import MateAnswer
 from pondertree.errors import GameOverError, InvalidArgumentError
 from pondertree.files import current_format, reading, write_bytes
@@ -26,31 +26,6 @@ SEE_VALUES = (100, 320, 330, 500, 900)
 
 #: Maximum of piece values and thresholds.
 _MAX_CENTIPAWNS = 20_000
-
-
-class MoveCategory(IntEnum):
-    """A move category under the hybrid specification's name; lower numbers are tried first."""
-
-    ForcedMate = 0
-    """Mates at once, or is the first move of a known mate."""
-    PromotionToQueen = 1
-    """A promotion to a queen, with or without capture."""
-    WinningCapture = 2
-    """A capture with SEE above the threshold."""
-    KillerMove1 = 3
-    """The first killer move."""
-    KillerMove2 = 4
-    """The second killer move."""
-    EqualCapture = 5
-    """A capture with |SEE| within the threshold."""
-    Check = 6
-    """A quiet move that gives check."""
-    HistoryHeuristic = 7
-    """A quiet move with a high history score."""
-    OtherQuiet = 8
-    """Any other quiet move."""
-    LosingCapture = 9
-    """A capture with SEE below the negated threshold."""
 
 
 #: Categories by number: faster than calling the enum.

@@ -157,10 +157,10 @@ class GameSession:
     def play(self, fen: str | None = None) -> int:
         """Plays to the end, or until the user quits; returns the exit status."""
         self.introduce()
-        begun = len(self.engine.position.history)
+        started = len(self.engine.position.history)
         try:
             while (outcome := self.outcome()) is None:
-                if not self.users and len(self.engine.position.history) - begun >= MAX_MOVES:
+                if not self.users and len(self.engine.position.history) - started >= MAX_MOVES:
                     raise GameContractError(f"the game has not ended after {MAX_MOVES:,} moves: it is given up")
                 self.play_turn()
         except Resigned:

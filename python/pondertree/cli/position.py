@@ -194,10 +194,10 @@ class Position:
         if info.num_players == 1:
             return f"The game is over{because}. {'Total reward' if info.has_rewards else 'Result'}: {scores[0]:.4g}."
         best = [player for player, score in zip(self.players, scores, strict=True) if score == max(scores)]
-        told = f"The game is a draw{because}." if len(best) == len(scores) else f"{join(best)} wins{because}."
+        text = f"The game is a draw{because}." if len(best) == len(scores) else f"{join(best)} wins{because}."
         if len(best) > 1 and len(best) < len(scores):
-            told = f"{join(best)} share the win{because}."
-        return told if info.is_plain else f"{told} Final scores: {self.scores_text(scores)}."
+            text = f"{join(best)} share the win{because}."
+        return text if info.is_plain else f"{text} Final scores: {self.scores_text(scores)}."
 
     def scores_text(self, scores: Sequence[float]) -> str:
         """Returns one number per player with the players' names; for a single player the number."""

@@ -97,9 +97,9 @@ def _run(arguments: argparse.Namespace) -> int:
         print(complaint, file=sys.stderr)
     play, python = next_step(config, str(result.out), factory)
     if arguments.json:
-        told = {"out": str(result.out), "finished": result.finished, "steps": result.steps, "games": result.games}
+        summary = {"out": str(result.out), "finished": result.finished, "steps": result.steps, "games": result.games}
         then = {"report": str(report), "play": play, "python": python, "resume": None if result.finished else resume}
-        json.dump({**told, "elapsed": result.elapsed, "evaluations": result.evaluations, **then}, sys.stdout)
+        json.dump({**summary, "elapsed": result.elapsed, "evaluations": result.evaluations, **then}, sys.stdout)
         print()
     else:
         print(f"{result.games:,} games, {result.positions:,} positions, {result.steps:,} steps in {result.out}")
@@ -145,9 +145,9 @@ def make_config(arguments: argparse.Namespace) -> Config:
     from pondertree.learn.data.run_folder import stored_config
 
     if arguments.config is not None:
-        told = read_config(Path(arguments.config), Config(game=arguments.game)).game
-        if _game_called(told) != _game_called(arguments.game):
-            raise InvalidArgumentError(f"config {arguments.config!r} is for {told}, not for {arguments.game}")
+        configured = read_config(Path(arguments.config), Config(game=arguments.game)).game
+        if _canonical_game(configured) != _canonical_game(arguments.game):
+            raise InvalidArgumentError(f"config {arguments.config!r} is for {configured}, not for {arguments.game}")
     stored = (
         stored_config(check_path(arguments.out, "--out", "checkpoints")) if arguments.resume and arguments.out else None
     )
@@ -165,7 +165,7 @@ def make_config(arguments: argparse.Namespace) -> Config:
     return config.with_values(**{name: value for name, value in given.items() if value is not None}, game=spec.name)
 
 
-def _game_called(name: str) -> Any:
+def _canonical_game(name: str) -> Any:
     """Returns the class of a compiled game, which may have several names; other names unchanged."""
     try:
         return games.by_name(name)

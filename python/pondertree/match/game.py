@@ -195,12 +195,12 @@ class _GameInProgress:
 
     def play_turn(self, side: int) -> None:
         """Plays one move of a side."""
-        begun = time.perf_counter()
+        started = time.perf_counter()
         with self._attributing_errors(side):
             choice = self.players[side].choose(self.state)
             if choice.action not in self.state.legal_actions():
-                raise PlayerFailure("illegal_move", f"{choice.action} is no legal action after {len(self.moves)} moves")
-        self.seconds.append(round(time.perf_counter() - begun, 4))
+                raise PlayerFailure("illegal_move", f"{choice.action} is illegal after {len(self.moves)} moves")
+        self.seconds.append(round(time.perf_counter() - started, 4))
         value = None if choice.value is None else round(choice.value, 4)
         self.values[side].append(value)
         self.evaluations.append(value)

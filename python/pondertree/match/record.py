@@ -143,7 +143,7 @@ def read_line(line: bytes) -> dict[str, Any]:
         raise ValueError("its checksum is wrong")
     data = json.loads(whole)
     if not isinstance(data, dict):
-        raise ValueError("it is no JSON object")
+        raise ValueError("it is not a JSON object")
     return data
 
 
@@ -157,13 +157,13 @@ def read_lines(content: bytes, path: Path) -> tuple[dict[str, Any] | None, dict[
             data = read_line(line)
             if number == 1:
                 if current_format(data.get("format")) != FORMAT or data.get("version") != VERSION:
-                    raise ValueError("it does not say that this is the record of a match")
+                    raise ValueError("it is not the record of a match")
                 settings = dict(data["settings"])
             else:
                 pair = PairRecord.from_json(data)
                 pairs[pair.number] = pair
     if settings is None and whole == 0 and content and not write_line({"format": FORMAT}).startswith(content[:10]):
-        raise InvalidArgumentError(f"{str(path)!r} is no record of a match")
+        raise InvalidArgumentError(f"{str(path)!r} is not the record of a match")
     return settings, pairs, whole
 
 
@@ -172,7 +172,7 @@ def read_record(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Pair
     with reading(path, "the record of a match") as file:
         settings, pairs, _ = read_lines(file.read_bytes(), file)
         if settings is None:
-            raise InvalidArgumentError("it is no record of a match: it has no first line")
+            raise InvalidArgumentError("it is not the record of a match: it has no settings line")
         return settings, [pairs[number] for number in sorted(pairs)]
 
 

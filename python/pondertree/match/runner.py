@@ -192,8 +192,8 @@ class Match:
         """Returns the result and sorts the record, without games after the verdict of the SPRT."""
         result = self.result()
         if self._record is not None:
-            kept = result.pairs if self._decided else [self._done[number] for number in sorted(self._done)]
-            self._record.finish(kept)
+            pairs = result.pairs if self._decided else [self._done[number] for number in sorted(self._done)]
+            self._record.finish(pairs)
         return result
 
 

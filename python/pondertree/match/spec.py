@@ -87,7 +87,7 @@ def _read_search(preset: Any, rest: str, label: str) -> Entrant:
     settings = _settings(split(rest))
     reuse, temperature = settings.pop("reuse", False), settings.pop("temperature", None)
     if "seed" in settings:
-        raise InvalidArgumentError("seed is the match's: every game gets one of its own from it")
+        raise InvalidArgumentError("seed belongs to the match, which derives a seed for every game")
     allowed = [name for name in inspect.signature(preset).parameters if name not in EXCLUDED_OPTIONS]
     for name in settings:
         if name not in allowed:

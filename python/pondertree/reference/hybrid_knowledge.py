@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pondertree._core import checks_first, ending, ending_line
-from pondertree.chess.config import ChessConfig
+from pondertree.chess.config import ChessConfig, MoveCategory
 from pondertree.chess.mate import mate_search
-from pondertree.chess.move_ordering import MoveCategory
 from pondertree.reference.hybrid_node import MctsNode
 
 QUIET: Final = (

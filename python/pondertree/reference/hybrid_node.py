@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pondertree._core import Chess, MoveWeights
-from pondertree.chess.config import CATEGORY_WEIGHTS
-from pondertree.chess.move_ordering import MoveCategory, categorize
+from pondertree.chess.config import CATEGORY_WEIGHTS, MoveCategory
+from pondertree.chess.move_ordering import categorize
 from pondertree.games.chess_interop import NUM_ACTIONS
 from pondertree.games.game_state import end_in_search, listed_actions, refuse_end
 from pondertree.random import SELECT, Random

@@ -173,14 +173,8 @@ def take_step(state: FitState, cost: Callable[[Parameters], tuple[float, Paramet
         steps = np.vstack([steps, step])[-MEMORY:]
         differences = np.vstack([differences, difference])[-MEMORY:]
     converged = value - reached < MIN_DECREASE
-    return replace(
-        state,
-        parameters=there,
-        steps=steps,
-        gradient_differences=differences,
-        iteration=state.iteration + 1,
-        converged=converged,
-    )
+    state = replace(state, parameters=there, steps=steps, gradient_differences=differences)
+    return replace(state, iteration=state.iteration + 1, converged=converged)
 
 
 def inverse_hessian_times(
@@ -255,7 +249,7 @@ def load_state(path: Path, belongs: dict[str, Any]) -> FitState:
         for name in belongs:
             if name not in MUTABLE_OPTIONS and found.get(name) != belongs[name]:
                 raise InvalidArgumentError(
-                    f"resume: {str(path)!r} was begun with {name} = {found.get(name)!r}, not {belongs[name]!r}"
+                    f"resume: {str(path)!r} was started with {name} = {found.get(name)!r}, not {belongs[name]!r}"
                 )
         row = 2 * NUM_TERMS + 1
         for name, array in arrays.items():

@@ -217,7 +217,7 @@ class _Record:
         for name in settings:
             if found.get(name) != settings[name] and name != "iterations":
                 raise InvalidArgumentError(
-                    f"resume: {str(path)!r} was begun with {name} = {found.get(name)!r}, not {settings[name]!r}"
+                    f"resume: {str(path)!r} was started with {name} = {found.get(name)!r}, not {settings[name]!r}"
                 )
 
     def _write(self, data: Mapping[str, Any]) -> None:

@@ -251,15 +251,15 @@ class SearchTask:
 
     def _search_tree(self, tree: Tree, prefix: Snapshot | None = None) -> Snapshot:
         """Searches in slices until a limit is reached; `prefix` holds the lines before those of this tree."""
-        go, begun = self._go, time.perf_counter()
+        go, started = self._go, time.perf_counter()
         only_mate = not (go.has_clock or any(limit is not None for limit in (go.depth, go.nodes, go.movetime)))
-        time_limit = begun + NO_MATE_SECONDS if go.mate is not None and only_mate else float("inf")
+        time_limit = started + NO_MATE_SECONDS if go.mate is not None and only_mate else float("inf")
         snapshot, changed = self._update_snapshot(tree, prefix), self._since
         #: Start of the speed measurement, (time, simulations): after the first slice, which includes the mate search.
         measured_from: tuple[float, int] | None = None
         while snapshot.proven is None and not self._stopped:
             now = time.perf_counter()
-            slice_seconds = FIRST_SLICE if now - begun < FIRST_SLICE else SLICE
+            slice_seconds = FIRST_SLICE if now - started < FIRST_SLICE else SLICE
             if self._is_timed:
                 slice_seconds = max(min(slice_seconds, self._end_time(snapshot, changed, now) - now), clock.MIN_SECONDS)
             tree.simulate(UNLIMITED if go.nodes is None else max(go.nodes - self._nodes, 1), seconds=slice_seconds)

@@ -112,15 +112,15 @@ class DepthEstimate:
 
     def measure(self, tree: Tree, at_the_end: bool = False) -> int:
         """Returns the mean depth, measured again unless that takes too long."""
-        begun = time.perf_counter()
+        started = time.perf_counter()
         is_affordable = (
             self._last_seconds < MAX_FINAL_SECONDS
             if at_the_end
-            else begun - self._arrived >= self._total_seconds / MAX_SHARE
+            else started - self._arrived >= self._total_seconds / MAX_SHARE
         )
         if is_affordable:
             mean, most = tree.depths()
             self.mean, self.most = max(round(mean), 1), max(most, 1)
-            self._last_seconds = time.perf_counter() - begun
+            self._last_seconds = time.perf_counter() - started
             self._total_seconds += self._last_seconds
         return self.mean

@@ -1,4 +1,4 @@
-"""The UCT specification's nodes and steps, driven by hand: each works without a generator of random numbers."""
+"""Nodes and steps of the UCT reference called one by one, with their default random generator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pondertree.reference.uct import MCTS, MCTSNode
 
 
 def test_best_child_uses_ucb1_with_default_generator() -> None:
-    """The drawing of the specification: a1 has won 3 of 5, a2 2 of 5; then the other with an exploration bonus."""
+    """The figure of the classic UCT specification: a1 with 3 wins of 5, a2 with 2; then by the exploration bonus."""
     root = MCTSNode(TicTacToe(), visit_count=10)
     for visits, value in ((5, 3.0), (5, 2.0)):
         child = root.expand()
@@ -69,7 +69,7 @@ def test_best_child_prefers_unvisited_children_and_needs_one() -> None:
     ids=["X wins", "O must block", "O wins"],
 )
 def test_manual_search_loop_finds_wins_and_blocks(moves: list[int], best: int) -> None:
-    """The steps of the specification in its own names; the value is for the player who chose the move to the leaf."""
+    """The steps by the specification's names; the value is from the perspective of the chooser."""
     from pondertree import playout
 
     mcts, root = MCTS(), MCTSNode(after(TicTacToe(), moves))
@@ -93,5 +93,5 @@ def test_backpropagation_of_scalar_matches_specification() -> None:
     for node in reversed(path[1:]):
         assert (node.visit_count, node.total_value) == (1, expected)
         expected = -expected
-    # The root was chosen by nobody: its own player is the one who chose the first move.
+    # At the root, which has no chooser, the value is for its own player to move.
     assert (root.visit_count, root.total_value) == (1, path[1].total_value)
