@@ -1,12 +1,12 @@
-"""Fuzzes everything that reads a file: no file, and no path, may crash, hang or raise an untyped exception.
+"""Fuzzes all file readers: no file and no path may crash, hang or raise an untyped exception.
 
     python scripts/fuzz_files.py --inputs 2000
     python scripts/fuzz_files.py --kind player --seed 3 --first 17 --inputs 1
 
-Each input is a valid file that was damaged (bits flipped, cut, spliced, replaced by deep or endless text), or forged:
-fields of its JSON, TOML, metadata or arrays are replaced by hostile values, and its checksums made anew. Errors about a
-file must name it. A file that is read is used, too: a player searches, a checkpoint is taken up again. Kinds whose
-packages are missing are left out; all need `pondertree[train]`.
+Each input is a valid file after random damage (bit flips, truncation, splicing, deeply nested or very long text) or
+structured mutation: fields of its JSON, TOML, metadata or arrays are replaced by hostile values, and checksums are
+recomputed. Errors about a file must name it. A file that is accepted is also used: a player searches, a training
+resumes from a checkpoint. All kinds require `pondertree[train]`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from pondertree.tune import Positions, read_positions
 
 
 def make_path(numbers: random.Random) -> Callable[[], object]:
-    """A path that is none, for every function and command that takes one."""
+    """Passes a hostile path to a function or command that takes one."""
     long = numbers.choice((250, 255, 256, 4000, 4096, 5000))
     odd = ("", ".", "/", "..", "\0", "a\0b", "\ud800", "~", "no/no")
     stem = numbers.choice((*odd, "x" * long, "/".join("x" * (long // 2))))
@@ -60,7 +60,7 @@ def make_path(numbers: random.Random) -> Callable[[], object]:
     name = numbers.choice(sorted(uses))
 
     def call() -> None:
-        # What one input writes must not be there for the next.
+        # Inputs must not see files of earlier ones.
         with tempfile.TemporaryDirectory(dir=".") as folder, contextlib.chdir(folder):
             uses[name]()
 
@@ -68,7 +68,7 @@ def make_path(numbers: random.Random) -> Callable[[], object]:
 
 
 def path_uses(path: Any) -> dict[str, Callable[[], object]]:
-    """Everything that takes a path."""
+    """Returns a call of every function and command that takes a path."""
     from pondertree import cli
     from pondertree.learn import default_config, read_config, train
     from pondertree.learn.data.run_folder import stored_config

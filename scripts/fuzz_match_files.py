@@ -28,7 +28,7 @@ from pondertree.tune import Positions, read_positions
 
 @functools.cache
 def records() -> dict[str, bytes]:
-    """Records of a match of tic-tac-toe and of one of chess."""
+    """Returns the records of a tic-tac-toe match and of a chess match."""
     found = {}
     for game in ("tic-tac-toe", "chess"):
         path = Path(tempfile.mkdtemp(dir=".")) / "match.jsonl"
@@ -38,7 +38,7 @@ def records() -> dict[str, bytes]:
 
 
 def forged_lines(numbers: random.Random, content: bytes) -> bytes:
-    """Lines of a record, forged, with checksums that are right."""
+    """Returns a record with mutated lines and valid checksums."""
     lines = [json.loads(line) for line in content.splitlines()]
     for line in lines:
         del line["crc32"]
@@ -57,7 +57,7 @@ def forged_lines(numbers: random.Random, content: bytes) -> bytes:
 
 
 def make_record(numbers: random.Random) -> Callable[[], object]:
-    """The record of a match: read, gone on with, or its positions taken."""
+    """Reads or resumes a mutated match record, or extracts its positions."""
     game = numbers.choice(("tic-tac-toe", "chess"))
     content = records()[game]
     content = forged_lines(numbers, content) if numbers.random() < 0.7 else damaged(numbers, content)
@@ -81,7 +81,7 @@ def make_record(numbers: random.Random) -> Callable[[], object]:
 
 @functools.cache
 def spsa_record() -> bytes:
-    """The record of an SPSA run."""
+    """Returns the record of an SPSA run."""
     from pondertree.tune import tune_search
 
     out = Path(tempfile.mkdtemp(dir="."))
@@ -90,7 +90,7 @@ def spsa_record() -> bytes:
 
 
 def make_spsa(numbers: random.Random) -> Callable[[], object]:
-    """Resuming a damaged record of an SPSA run."""
+    """Resumes a mutated record of an SPSA run."""
     content = spsa_record()
     content = forged_lines(numbers, content) if numbers.random() < 0.7 else damaged(numbers, content)
 
@@ -110,7 +110,7 @@ def make_spsa(numbers: random.Random) -> Callable[[], object]:
 
 @functools.cache
 def weights() -> dict[str, bytes]:
-    """The files of weights that there are, by name."""
+    """Returns all kinds of weight files by name."""
     folder = Path(tempfile.mkdtemp(dir="."))
     Pesto().to_file(folder / "pesto.json")
     MoveScores().to_file(folder / "moves.json")
@@ -121,7 +121,7 @@ def weights() -> dict[str, bytes]:
 
 
 def make_weights(numbers: random.Random) -> Callable[[], object]:
-    """Weights of the evaluation, scores of moves, or a chess network."""
+    """Reads mutated evaluation weights, move scores or a chess network."""
     name = numbers.choice(sorted(weights()))
     content = weights()[name]
     if numbers.random() < 0.3:
@@ -177,7 +177,7 @@ MOVES = {"chess": b"e4 e5\nd4 d5 # a comment\n", "connect_four": b"4 4 3\n1 2 3\
 
 @functools.cache
 def position_files() -> dict[str, bytes]:
-    """Positions as .npz, and a fit."""
+    """Returns positions in .npz and EPD, and a fit."""
     from pondertree.tune import FitOptions, tune
 
     fens: list[bytes] = []
@@ -197,7 +197,7 @@ def position_files() -> dict[str, bytes]:
 
 
 def make_positions(numbers: random.Random) -> Callable[[], object]:
-    """Positions as .npz or EPD, or a fit that goes on."""
+    """Reads mutated positions, or resumes a mutated fit."""
     name = numbers.choice(("positions.npz", "checkpoint.npz", "positions.epd"))
     if name.endswith(".epd"):
         content = endless(numbers) if numbers.random() < 0.1 else damaged(numbers, EPD)
@@ -229,7 +229,7 @@ def make_positions(numbers: random.Random) -> Callable[[], object]:
 
 
 def make_pgn(numbers: random.Random) -> Callable[[], object]:
-    """Games in PGN, for tuning and as openings."""
+    """Reads mutated PGN games for tuning or as openings."""
     content = endless(numbers) if numbers.random() < 0.2 else damaged(numbers, PGN, EPD)
     if numbers.random() < 0.1:
         content += endless(numbers)
@@ -243,7 +243,7 @@ def make_pgn(numbers: random.Random) -> Callable[[], object]:
 
 
 def make_opening(numbers: random.Random) -> Callable[[], object]:
-    """Openings in EPD or as moves."""
+    """Reads mutated openings in EPD or as moves."""
     name, game = numbers.choice((("book.epd", "chess"), ("book.txt", "chess"), ("book.txt", "connect_four")))
     content = EPD if name.endswith(".epd") else MOVES[game]
     content = endless(numbers) if numbers.random() < 0.1 else damaged(numbers, content, PGN)

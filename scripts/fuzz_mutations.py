@@ -1,4 +1,4 @@
-"""Mutations of valid files for `fuzz_files.py`: random damage, and forged fields of structured data."""
+"""Mutations of valid files for `fuzz_files.py`: random damage, and hostile fields in structured data."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import numpy as np
 
 from pondertree.errors import InvalidArgumentError, StorageError
 
-#: The classes of errors that say something is wrong with a file, and so must name it.
+#: The error classes about files, whose message must name the file.
 ABOUT_FILES = (InvalidArgumentError, StorageError)
-#: Values that fields of forged files get.
+#: Values for fields of forged files.
 HOSTILE: list[Any] = [
     *(None, True, False, 0, -1, 1, 3, 2**15, 2**31, 2**32, 2**63 - 1, 2**63, -(2**63), 2**64, 10**30, 10**400),
     *(0.5, -0.0, 1e-320, 1e38, 1e308, math.nan, math.inf, -math.inf),
@@ -30,7 +30,7 @@ HOSTILE: list[Any] = [
 
 
 def damaged(numbers: random.Random, content: bytes, *others: bytes) -> bytes:
-    """A file with flipped bits, cut, spliced with itself or another, or replaced by something deep or endless."""
+    """Returns a file with flipped, removed, inserted or spliced bytes."""
     data = bytearray(content)
     for _ in range(numbers.choice((1, 1, 1, 2, 4, 16))):
         place = numbers.randrange(len(data) + 1)
@@ -55,14 +55,14 @@ def damaged(numbers: random.Random, content: bytes, *others: bytes) -> bytes:
 
 
 def endless(numbers: random.Random) -> bytes:
-    """Text that is deep, or long without an end."""
+    """Returns deeply nested or very long text without an end."""
     signs = (b"[", b"{", b"(", b'"', b"{(", b'{"a":', b"[[1],", b"a.", b"a=[", b"\\", b" ", b"9", b"\n", b"\0", b"e4 ")
     begin: bytes = numbers.choice((b"", b"x = ", b'{"x": ', b"1. e4 "))
     return begin + numbers.choice(signs) * numbers.choice((100, 1000, 10_000, 100_000))
 
 
 def forged(numbers: random.Random, data: Any) -> Any:
-    """Plain data in which one or a few values are replaced, removed, repeated or exchanged."""
+    """Returns plain data with one or a few values replaced, removed, repeated or swapped."""
     data = copy.deepcopy(data)
     for _ in range(numbers.choice((1, 1, 1, 2, 5))):
         places = list(_places(data))
@@ -95,7 +95,7 @@ def forged(numbers: random.Random, data: Any) -> Any:
 
 
 def _places(data: Any) -> Iterator[tuple[Any, Any]]:
-    """(container, key) of every value, the containers inside it included."""
+    """Yields (container, key) of every value, recursively."""
     waiting = [data]
     while waiting:
         owner = waiting.pop()
@@ -106,7 +106,7 @@ def _places(data: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def as_json(data: Any) -> str:
-    """JSON of forged data, which may be nested too deep to be written."""
+    """Returns forged data as JSON, or deeply nested brackets if the encoder recurses too deep."""
     try:
         return json.dumps(data)
     except RecursionError:
@@ -114,7 +114,7 @@ def as_json(data: Any) -> str:
 
 
 def forged_arrays(numbers: random.Random, arrays: dict[str, Any]) -> dict[str, Any]:
-    """Arrays of other types, shapes and values."""
+    """Returns arrays of other dtypes, shapes and values."""
     arrays = dict(arrays)
     for _ in range(numbers.choice((1, 1, 2))):
         name = numbers.choice(sorted(arrays))
@@ -146,7 +146,7 @@ def forged_arrays(numbers: random.Random, arrays: dict[str, Any]) -> dict[str, A
 
 
 def npz(numbers: random.Random, arrays: dict[str, Any]) -> bytes:
-    """An .npz file, sometimes one whose headers or directory claim far more than there is."""
+    """Returns an .npz file, sometimes with headers or a directory that overstate its size."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", numbers.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as archive:
         for name, array in arrays.items():
@@ -161,21 +161,21 @@ def npz(numbers: random.Random, arrays: dict[str, Any]) -> bytes:
                 content = entry.getvalue()
             archive.writestr(f"{name}.npy", content)
     content = file.getvalue()
-    if numbers.random() < 0.05:  # sizes in the directory
+    if numbers.random() < 0.05:  # sizes in the central directory
         place = content.rfind(b"PK\x01\x02") + 20
         content = content[:place] + struct.pack("<II", 2**31, 2**32 - 1) + content[place + 8 :]
     return content
 
 
 def write(name: str, content: bytes) -> Path:
-    """A file in the working directory."""
+    """Writes a file to the working directory."""
     path = Path(name)
     path.write_bytes(content)
     return path
 
 
 def naming(path: Path, read: Callable[[], Any]) -> Any:
-    """What `read` gives; an error of ours about a file must name it."""
+    """Calls `read` and checks that an error about a file names it."""
     try:
         return read()
     except ABOUT_FILES as error:

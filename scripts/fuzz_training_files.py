@@ -39,7 +39,7 @@ from pondertree.games import ConnectFour, TicTacToe
 
 @functools.cache
 def players() -> list[bytes]:
-    """A small player of tic-tac-toe, one of Connect 4, and a model."""
+    """Returns small players of tic-tac-toe and Connect 4, and a learned model."""
     from pondertree.learn import default_config
     from pondertree.learn.config.game_spec import game_spec
     from pondertree.learn.trainer.architectures import model_architecture, policy_value_architecture
@@ -59,19 +59,19 @@ def players() -> list[bytes]:
 
 
 def safetensors_parts(content: bytes) -> tuple[dict[str, Any], bytes]:
-    """(header, data) of a safetensors file."""
+    """Returns (header, data) of a safetensors file."""
     length = int.from_bytes(content[:8], "little")
     return json.loads(content[8 : 8 + length]), content[8 + length :]
 
 
 def safetensors_of(header: Any, data: bytes) -> bytes:
-    """A safetensors file."""
+    """Returns a safetensors file."""
     text = as_json(header).encode(errors="surrogatepass")
     return len(text).to_bytes(8, "little") + text + data
 
 
 def make_player(numbers: random.Random) -> Callable[[], object]:
-    """A player: its bytes, its header, or the metadata, with a checksum that is right."""
+    """Loads a player with mutated bytes, header or metadata, the latter with a valid checksum."""
     content = numbers.choice(players())
     if numbers.random() < 0.3:
         content = damaged(numbers, content, *players())
@@ -108,7 +108,7 @@ def make_player(numbers: random.Random) -> Callable[[], object]:
 
 
 def player_checksum(header: Any, data: bytes) -> str:
-    """The checksum of the weights of a player, as far as the header can still be read."""
+    """Returns the checksum of a player's weights, as far as its header is readable."""
     total = hashlib.sha256()
     with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
         for name in sorted(header):
@@ -124,7 +124,7 @@ def player_checksum(header: Any, data: bytes) -> str:
 
 @functools.cache
 def training() -> tuple[Path, Any]:
-    """(folder, configuration) of a small training."""
+    """Returns (folder, configuration) of a small training."""
     import torch
 
     from pondertree.learn import default_config, train
@@ -146,7 +146,7 @@ def training() -> tuple[Path, Any]:
 
 
 def make_checkpoint(numbers: random.Random) -> Callable[[], object]:
-    """A training whose checkpoint, or another file, is damaged or forged; it is taken up again."""
+    """Resumes a training with a mutated checkpoint or other file."""
     source, config = training()
     folder = Path("taken-up")
     shutil.rmtree(folder, ignore_errors=True)
@@ -190,7 +190,7 @@ def make_checkpoint(numbers: random.Random) -> Callable[[], object]:
 
 
 def seal(checkpoint: Path) -> None:
-    """Makes the checksums of a checkpoint anew, as far as its state can be read."""
+    """Recomputes the checksums of a checkpoint, as far as its state is readable."""
     try:
         told = json.loads((checkpoint / "state.json").read_bytes())
         told.pop("own", None)
@@ -198,7 +198,7 @@ def seal(checkpoint: Path) -> None:
             told["sha256"][name] = hashlib.sha256((checkpoint / name).read_bytes()).hexdigest()
         told["own"] = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
         (checkpoint / "state.json").write_text(json.dumps(told))
-    except Exception:  # it was damaged before
+    except Exception:  # already damaged
         return
 
 
@@ -207,7 +207,7 @@ def seal(checkpoint: Path) -> None:
 
 @functools.cache
 def shard_columns() -> dict[str, Any]:
-    """Columns of some games of tic-tac-toe."""
+    """Returns the columns of some games of tic-tac-toe."""
     from pondertree.learn.data.records import to_columns
     from pondertree.learn.data.shards import list_shards, read_shard
 
@@ -215,7 +215,7 @@ def shard_columns() -> dict[str, Any]:
 
 
 def make_shard(numbers: random.Random) -> Callable[[], object]:
-    """A shard as .npz or Parquet."""
+    """Reads a mutated shard in .npz or Parquet."""
     from pondertree.learn.config.game_spec import game_spec
     from pondertree.learn.data import shards
 
@@ -240,7 +240,7 @@ def make_shard(numbers: random.Random) -> Callable[[], object]:
 
 
 def forged_parquet(numbers: random.Random, columns: dict[str, Any]) -> bytes:
-    """A Parquet file with other columns, types, values and gaps."""
+    """Returns a Parquet file with other columns, types, values and nulls."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -290,14 +290,14 @@ def forged_parquet(numbers: random.Random, columns: dict[str, Any]) -> bytes:
 
 @functools.cache
 def config_text() -> str:
-    """The whole configuration of a training."""
+    """Returns the complete configuration of a training."""
     from pondertree.learn import default_config, text_of_config
 
     return text_of_config(default_config("connect4"))
 
 
 def make_config(numbers: random.Random) -> Callable[[], object]:
-    """A configuration in TOML."""
+    """Reads a mutated configuration in TOML."""
     text = config_text()
     if numbers.random() < 0.4:
         content = damaged(numbers, text.encode())
