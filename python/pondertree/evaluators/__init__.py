@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from pondertree.evaluators.torch_module import Torch
 
 __all__ = [
-    "EvaluatorOutput",
     "Batch",
     "Cached",
     "Evaluator",
+    "EvaluatorOutput",
     "Function",
     "Jax",
     "Keras",
