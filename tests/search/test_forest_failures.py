@@ -152,7 +152,7 @@ def test_state_table_holds_exactly_the_positions_of_the_trees(
                 forest.advance(row, action)
         assert forest._world is not None
         assert len(forest._world) == slots_of(forest)
-        assert not forest._world._forced_left, "kept only where forced moves are looked for"
+        assert not forest._world._forced_plies_left, "stored only in searches with forced_depth"
 
 
 def raised_by(call: Callable[[], object]) -> BaseException | None:

@@ -205,7 +205,7 @@ def read_game(given: Any) -> tuple[Callable[[], Any], Any, str]:
             f"game must be a name or something that gives a starting state, not {validation.shown(given)}"
         )
     info = describe(factory())
-    if not info.is_plain:
+    if not info.is_two_player_zero_sum:
         raise InvalidArgumentError(
             f"game: a match needs a zero-sum game of two players without rewards, not {info.name}"
         )
