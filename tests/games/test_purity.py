@@ -155,7 +155,7 @@ def _places(start: tuple[int, int], actions: list[int]) -> tuple[int, int]:
 
 
 def test_search_refuses_play_that_changes_its_state() -> None:
-    with pytest.raises(GameContractError, match=r"ChangesItself\..*must not change by chance, nor by playing"):
+    with pytest.raises(GameContractError, match=r"ChangesItself\..*must be deterministic and unaffected by `play`"):
         pondertree.UCT(100, seed=1).run(ChangesItself())
 
 
@@ -190,7 +190,7 @@ def test_random_win_is_not_proven() -> None:
 
 
 def test_proof_line_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(purity.PlayCheck, "repeat", lambda *_: None)
+    monkeypatch.setattr(purity.PlayCheck, "replay_step", lambda *_: None)
 
     class Lottery(Race):
         def play(self, action: int) -> Any:

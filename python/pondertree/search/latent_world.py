@@ -33,7 +33,7 @@ from pondertree.gpu.tree_shape import TreeShape
 from pondertree.models.hidden import flatten
 from pondertree.models.inference import Inference
 from pondertree.models.pool import HiddenPool
-from pondertree.models.responses import RootAnswer, StepAnswer, is_numpy_tuple
+from pondertree.models.responses import InitialOutput, RecurrentOutput, is_numpy_tuple
 from pondertree.search.observation_root import (
     ObservationBatch,
     ObservationRoot,
@@ -64,7 +64,7 @@ class EvaluatedRoots(NamedTuple):
     """Roots with the model's output for them."""
 
     roots: Sequence[ObservationRoot]
-    output: RootAnswer
+    output: InitialOutput
 
 
 #: The game of bare observations with one player, and with two; the model gives the number of actions.
@@ -194,7 +194,7 @@ class LatentWorld(World):
         """
         self.synchronize()
         other, predicted = self.info.num_players - 1 - before.to_play, None
-        step: RootAnswer | StepAnswer
+        step: InitialOutput | RecurrentOutput
         if observation is None:
             parent = self._pool.gather(_one(self.core.root_slot(index)))
             step = predicted = self._inference.recurrent(parent, _one(action))
