@@ -7,8 +7,9 @@ use pondertree_core::games::analysis::Priority;
 use pondertree_core::{
     search_config_fields, CompletedQ, Error, Fpu, LeafKind, LogPuctParameters, Normalize, ParentVisits, PlayoutPolicy, Rule, SearchConfig,
 };
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 use pyo3::Borrowed;
 
 use crate::chess::{MoveWeights, PestoWeights};
@@ -19,8 +20,8 @@ use crate::state::playout_policy;
 struct Fields<'a, 'py>(Borrowed<'a, 'py, PyAny>);
 
 impl<'py> Fields<'_, 'py> {
-    fn get(&self, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        if self.0.cast::<PyDict>().is_ok() {
+    fn get(&self, name: impl IntoPyObject<'py, Target = PyString>) -> PyResult<Bound<'py, PyAny>> {
+        if self.0.is_instance_of::<PyDict>() {
             return self.0.get_item(name);
         }
         self.0.getattr(name)
@@ -30,9 +31,12 @@ impl<'py> Fields<'_, 'py> {
         T::read(&self.get(name)?, name)
     }
 
-    /// Refuses keys of a dict that are not `fields`.
+    /// Refuses keys of a dict that are not `fields`, all of which it has.
     fn check_keys(&self, fields: &[&str]) -> PyResult<()> {
         let Ok(dict) = self.0.cast::<PyDict>() else { return Ok(()) };
+        if dict.len() == fields.len() {
+            return Ok(());
+        }
         for key in dict.keys() {
             let key: String = key.extract()?;
             if !fields.contains(&key.as_str()) {
@@ -153,8 +157,8 @@ fn read_chess(value: &Bound<'_, PyAny>) -> PyResult<ChessAnalysis> {
 
 macro_rules! read_fields {
     ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
-        fn read_config(fields: &Fields<'_, '_>) -> PyResult<SearchConfig> {
-            Ok(SearchConfig { $($name: fields.read::<$type>(stringify!($name))?,)* })
+        fn read_config(py: Python<'_>, fields: &Fields<'_, '_>) -> PyResult<SearchConfig> {
+            Ok(SearchConfig { $($name: <$type>::read(&fields.get(intern!(py, stringify!($name)))?, stringify!($name))?,)* })
         }
     };
 }
@@ -175,9 +179,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for ConfigArguments {
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let fields = Fields(object);
-        fields.check_keys(&[SearchConfig::FIELDS, &[ANALYSIS]].concat())?;
-        let analysis = fields.get(ANALYSIS)?;
+        let analysis = fields.get(intern!(object.py(), ANALYSIS))?;
         let chess = if analysis.is_none() { None } else { Some(Arc::new(read_chess(&analysis)?)) };
-        Ok(Self { config: read_config(&fields)?, chess })
+        let config = read_config(object.py(), &fields)?;
+        fields.check_keys(&[SearchConfig::FIELDS, &[ANALYSIS]].concat())?;
+        Ok(Self { config, chess })
     }
 }

@@ -45,15 +45,15 @@ def plain_side(board: chess.Board, pesto: Pesto, color: chess.Color, half: int) 
             total += getattr(pesto, f"{name}_value")[half]
         file, rank = chess.square_file(seen), chess.square_rank(seen)
 
-        def ahead(pawns: chess.SquareSet, width: int, file: int = file, rank: int = rank) -> bool:
+        def front_pawns(pawns: chess.SquareSet, width: int, file: int = file, rank: int = rank) -> bool:
             turned = pawns if color else pawns.mirror()
             return any(abs(chess.square_file(s) - file) <= width and chess.square_rank(s) > rank for s in turned)
 
         if name == "pawn":
-            doubled = ahead(own, 0)
+            doubled = front_pawns(own, 0)
             total += pesto.doubled_pawn_bonus[half] * doubled
             total += pesto.isolated_pawn_bonus[half] * all(abs(chess.square_file(s) - file) != 1 for s in own)
-            if not doubled and not ahead(enemy, 1):
+            if not doubled and not front_pawns(enemy, 1):
                 total += pesto.passed_pawn_bonus[half][rank] + plain_passed(board, pesto, color, square, half)
             if any(board.piece_type_at(s) == chess.PAWN for s in board.attackers(color, square)):
                 total += pesto.guarded_pawn_bonus[half][rank]
@@ -110,9 +110,9 @@ def plain_king(board: chess.Board, pesto: Pesto, color: chess.Color, half: int) 
     assert king is not None
     file, rank = chess.square_file(king), chess.square_rank(king)
     pawns = board.pieces(chess.PAWN, color)
-    ahead = 1 if color else -1
+    forward = 1 if color else -1
     near = [s for s in pawns if abs(chess.square_file(s) - file) <= 1]
-    shield = sum((chess.square_rank(s) - rank) * ahead in (1, 2) for s in near)
+    shield = sum((chess.square_rank(s) - rank) * forward in (1, 2) for s in near)
     files = {other for other in (file - 1, file, file + 1) if 0 <= other <= 7}
     empty = len(files - {chess.square_file(s) for s in near})
     counts = {chess.KNIGHT: 2, chess.BISHOP: 2, chess.ROOK: 2, chess.QUEEN: 3}

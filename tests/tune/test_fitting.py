@@ -104,11 +104,11 @@ def test_fit_rejects_invalid_arguments(tmp_path: Path) -> None:
     tune(positions, TRUTH, options, out=tmp_path / "one")
     with pytest.raises(InvalidArgumentError, match="has a fit already"):
         tune(positions, TRUTH, options, out=tmp_path / "one")
-    with pytest.raises(InvalidArgumentError, match=r"begun with regularisation = 10\.0, not 5\.0"):
+    with pytest.raises(InvalidArgumentError, match=r"started with regularisation = 10\.0, not 5\.0"):
         tune(positions, TRUTH, replace(options, regularisation=5.0), out=tmp_path / "one", resume=True)
-    with pytest.raises(InvalidArgumentError, match="begun with start = "):
+    with pytest.raises(InvalidArgumentError, match="started with start = "):
         tune(positions, material_only(), options, out=tmp_path / "one", resume=True)
-    with pytest.raises(InvalidArgumentError, match="begun with positions = "):
+    with pytest.raises(InvalidArgumentError, match="started with positions = "):
         tune(drawn_by(TRUTH, 210), TRUTH, options, out=tmp_path / "one", resume=True)
     assert len(tune(positions, TRUTH, FitOptions(iterations=4), out=tmp_path / "one", resume=True).history) == 4
     with pytest.raises(InvalidArgumentError, match="resume needs out"):

@@ -73,7 +73,7 @@ def test_resumed_spsa_matches_uninterrupted_run(tmp_path: Path) -> None:
         file.write(b'{"number": 11, "sig')
     with pytest.raises(InvalidArgumentError, match="exists already"):
         run_spsa(HILL, compare, iterations=30, seed=4, record=path)
-    with pytest.raises(InvalidArgumentError, match="begun with seed = 4, not 5"):
+    with pytest.raises(InvalidArgumentError, match="started with seed = 4, not 5"):
         run_spsa(HILL, compare, iterations=30, seed=5, record=path, resume=True)
     assert run_spsa(HILL, compare, iterations=30, seed=4, record=path, resume=True) == whole
     lines = path.read_bytes().splitlines(keepends=True)

@@ -56,10 +56,7 @@ def add_arguments(commands: Commands) -> None:
     )
 
     parser.add_argument(
-        "--iterations",
-        metavar="N",
-        type=count,
-        help="maximum number of steps (default: 300; with --search 100)",
+        "--iterations", metavar="N", type=count, help="maximum number of steps (default: 300; with --search 100)"
     )
 
     data = parser.add_argument_group("positions")
@@ -84,18 +81,10 @@ def add_arguments(commands: Commands) -> None:
         "--start", metavar="WHAT", default="default", help="default, published, material, or a file (default: default)"
     )
     fit.add_argument(
-        "--regularisation",
-        metavar="X",
-        type=float,
-        default=10.0,
-        help="L2 penalty towards the start (default: 10)",
+        "--regularisation", metavar="X", type=float, default=10.0, help="L2 penalty towards the start (default: 10)"
     )
     fit.add_argument(
-        "--patience",
-        metavar="N",
-        type=count,
-        default=10,
-        help="steps without progress before the end (default: 10)",
+        "--patience", metavar="N", type=count, default=10, help="steps without progress before the end (default: 10)"
     )
     fit.add_argument("--keep-scale", action="store_true", help="do not fit the scale of the sigmoid")
     fit.add_argument("--plots", choices=("png", "svg", "none"), default="png", help="format of plots (default: png)")

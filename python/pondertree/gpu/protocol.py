@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.gpu.tree_shape import TreeShape
-
-if TYPE_CHECKING:
-    from pondertree.gpu.device_trees import DeviceTrees
 
 #: Batches of more rows than this fill a device, so that padding costs time.
 FINE_PADDING_ROWS = 512
@@ -128,8 +125,8 @@ class LatentBuffer(InferenceBuffer, Protocol):
 class DeviceContext(Protocol):
     """Buffers and device trees of one network, leased by one search at a time."""
 
-    def trees(self, shapes: Sequence[TreeShape]) -> Sequence[DeviceTrees] | None:
-        """A group of trees for each shape; None if memory or the kernel is missing."""
+    def trees(self, shapes: Sequence[TreeShape]) -> Sequence[Any] | None:
+        """A group of `DeviceTrees` for each shape; None if memory or the kernel is missing."""
         ...
 
 

@@ -173,14 +173,8 @@ def take_step(state: FitState, cost: Callable[[Parameters], tuple[float, Paramet
         steps = np.vstack([steps, step])[-MEMORY:]
         differences = np.vstack([differences, difference])[-MEMORY:]
     converged = value - reached < MIN_DECREASE
-    return replace(
-        state,
-        parameters=there,
-        steps=steps,
-        gradient_differences=differences,
-        iteration=state.iteration + 1,
-        converged=converged,
-    )
+    state = replace(state, parameters=there, steps=steps, gradient_differences=differences)
+    return replace(state, iteration=state.iteration + 1, converged=converged)
 
 
 def inverse_hessian_times(
