@@ -1,12 +1,11 @@
-"""Writes mates.epd and quiet.epd beside this file: positions with their shortest mates, and positions without a mate,
-all proven without the engine by prover.py.
+"""Writes mates.epd and quiet.epd to this folder: positions with their shortest mates, and positions without a mate, all
+proven by prover.py, independently of the engine.
 
     python -m tests.mates.generate stockfish
 
-Positions come from games of careless players, who see a mate in one and nothing else, and from endings set up at
-random. A judge, which is a UCI engine, tells where to look for a mate, and gives a second opinion on every proof: a
-contradiction ends the program. It also sees further than was proven: a quiet position in which it sees a mate in four
-or five is left out. The same judge makes the same files, in about ten minutes.
+Positions come from games between weak players, who see only mates in one, and from random endings. A judge, a UCI
+engine, finds candidates and confirms every proof: a contradiction raises. Quiet positions in which it finds a longer
+mate, in four or five, are dropped. The same judge reproduces the same files, in about ten minutes.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from tests.mates.prover import OutOfNodesError, Prover
 
 HERE = Path(__file__).parent
 SEED = 1
-#: How many mates of each length for each side: in positions of more than eight pieces, and of fewer.
+#: The number of mates per length and side: (with more than eight pieces, with fewer).
 MATES = {2: (28, 26), 3: (28, 26), 4: (12, 40)}
 QUIET = 312
-#: The pieces of endings, the attacker's before the defender's.
+#: Pieces of endings: of the attacker, of the defender.
 ENDINGS = ["Q", "R", "RR", "QR", "BB", "Q/p", "Q/r", "R/n", "RB/n", "QN/q", "RR/p", "PP/p", "QP/rp", "RBP/rpp"]
-#: Positions the prover may look at: a mate that takes more is not stored, and quiet positions are proven to be so as
-#: deep as this allows, at least within three moves.
+#: The prover's node limit: mates beyond it are not stored, and quiet positions are proven as deep as it allows, at
+#: least three moves.
 NODES_MATE = 3_000
 NODES_QUIET = 4_000
-#: Positions the judge looks at: where a mate may be, and to give a second opinion.
+#: The judge's node limits: for candidates, and for confirmation.
 NODES_GLANCE = 20_000
 NODES_JUDGE = 500_000
 
@@ -45,8 +44,7 @@ HEADER = """\
 
 
 def game(numbers: random.Random, odds: bool) -> list[chess.Board]:
-    """The positions of a game between careless players; with `odds`, one of them has lost its queen, another piece,
-    perhaps a rook, and most of the pawns before its king."""
+    """Yields the positions of a game between weak players; with `odds`, one of them starts with less material."""
     board, prover = chess.Board(), Prover()
     if odds:
         files = [3, numbers.choice([1, 2, 5, 6]), *numbers.choice([[], [0], [7]])]
@@ -63,7 +61,7 @@ def game(numbers: random.Random, odds: bool) -> list[chess.Board]:
 
 
 def careless_move(board: chess.Board, numbers: random.Random, prover: Prover) -> chess.Move:
-    """A move of a player who likes captures and checks, mostly sees a mate in one against it, and sees nothing else."""
+    """Returns a weak player's move: biased to captures and checks, mostly avoiding a mate in one."""
     moves = list(board.legal_moves)
     likes = [1 + 4 * board.is_capture(m) + 4 * board.gives_check(m) + 8 * (m.promotion == chess.QUEEN) for m in moves]
     for move in numbers.choices(moves, likes, k=8):
@@ -80,14 +78,14 @@ def loses_at_once(board: chess.Board, move: chess.Move, prover: Prover) -> bool:
 
 
 def bare(board: chess.Board) -> chess.Board:
-    """The position without its history."""
+    """Returns the position without its history."""
     copy = board.copy(stack=False)
     copy.halfmove_clock, copy.fullmove_number = 0, 1
     return copy
 
 
 def ending(numbers: random.Random) -> chess.Board:
-    """An ending set up at random, either side attacking and to move."""
+    """Returns a random ending, with random attacker and side to move."""
     while True:
         ours, _, theirs = numbers.choice(ENDINGS).partition("/")
         attacker = numbers.choice(chess.COLORS)
@@ -101,7 +99,7 @@ def ending(numbers: random.Random) -> chess.Board:
 
 
 def near(numbers: random.Random, known: chess.Board) -> chess.Board:
-    """The position with one piece elsewhere: near a mate, others are not far."""
+    """Returns the position with one piece moved, since neighbours of mates are often mates."""
     board = known.copy()
     square = numbers.choice(list(board.piece_map()))
     piece = board.remove_piece_at(square)
@@ -112,21 +110,21 @@ def near(numbers: random.Random, known: chess.Board) -> chess.Board:
 
 
 class Judge:
-    """A UCI engine. What it says is never taken for a proof."""
+    """A UCI engine; its output never counts as a proof."""
 
     def __init__(self, path: str) -> None:
         self.engine = chess.engine.SimpleEngine.popen_uci(path)
         self.name = self.engine.id["name"]
 
     def mate(self, board: chess.Board, nodes: int) -> tuple[int | None, chess.Move]:
-        """In how many moves the engine mates, or is mated (negative), as far as it sees; and the move it plays."""
-        # A game of its own for each position, or the answer would depend on those before.
+        """Returns the engine's mate distance in moves (negative if mated; None if unknown) and its move."""
+        # A new game for each position, so that the hash table does not carry over.
         info = self.engine.analyse(board, chess.engine.Limit(nodes=nodes), game=object())
         return info["score"].relative.mate(), info["pv"][0]
 
 
 def shortest(board: chess.Board, judge: Judge) -> int | None:
-    """The length of the shortest mate of the side to move, if the judge sees it and it is proven quickly."""
+    """Returns the length of the shortest mate, if the judge finds it and the prover confirms it within its limit."""
     n, move = judge.mate(board, NODES_GLANCE)
     if n is None or not 1 <= n <= max(MATES):
         return None
@@ -138,12 +136,12 @@ def shortest(board: chess.Board, judge: Judge) -> int | None:
 
 
 def mates(numbers: random.Random, judge: Judge, known: list[chess.Board]) -> Iterator[tuple[chess.Board, int]]:
-    """Mates with their lengths: at the end of a game, as far back as there is one; in endings; near those `known`."""
+    """Yields mates with their lengths: from the ends of games, from endings, and from neighbours of `known`."""
     while True:
         positions = game(numbers, odds=True)
-        while Prover().mating_move(positions[-1]) is None:  # nobody won
+        while Prover().mating_move(positions[-1]) is None:  # no winner
             positions = game(numbers, odds=True)
-        for board in positions[::-2]:  # the winner's moves
+        for board in positions[::-2]:  # positions of the winner
             n = shortest(board, judge)
             if n is None:
                 break
@@ -181,7 +179,7 @@ def find_mates(judge: Judge) -> list[str]:
 
 
 def find_quiet(judge: Judge) -> list[str]:
-    """From games anywhere, from the last moves before a mate, where there are threats, and endings."""
+    """Yields positions from games, from the last moves before mates, and from endings."""
     numbers = random.Random(SEED)
     found: dict[str, int] = {}
     while len(found) < QUIET:
@@ -202,7 +200,7 @@ def find_quiet(judge: Judge) -> list[str]:
 
 
 def proven_quiet(board: chess.Board) -> int:
-    """Within how many moves, at most four, neither side mates; 0 if one does."""
+    """Returns the number of moves, at most four, within which neither side mates; 0 if one does."""
     proven, prover = 0, Prover(NODES_QUIET)
     try:
         for n in range(1, 5):

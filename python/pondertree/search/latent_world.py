@@ -33,7 +33,7 @@ from pondertree.gpu.tree_shape import TreeShape, runs_on_device
 from pondertree.models.hidden import flatten
 from pondertree.models.inference import Inference
 from pondertree.models.pool import HiddenPool
-from pondertree.models.responses import RootAnswer, StepAnswer, is_plain
+from pondertree.models.responses import InitialOutput, RecurrentOutput, is_plain
 from pondertree.search.observation_root import (
     ObservationBatch,
     ObservationRoot,
@@ -184,7 +184,7 @@ class LatentWorld(World):
         """
         self.synchronize()
         other, predicted = self.info.num_players - 1 - before.to_play, None
-        step: RootAnswer | StepAnswer
+        step: InitialOutput | RecurrentOutput
         if observation is None:
             parent = self._pool.gather(_one(self.core.root_slot(index)))
             step = predicted = self._inference.recurrent(parent, _one(action))

@@ -14,7 +14,7 @@ from pondertree._core import PlayoutRandom
 from pondertree.config import SearchConfig
 from pondertree.errors import GameContractError, PondertreeError, UnfinishedPlayoutWarning, warn_caller
 from pondertree.evaluators.batch import Batch, Packed
-from pondertree.evaluators.protocol import Answer, ask
+from pondertree.evaluators.protocol import EvaluatorOutput, evaluate_batch
 from pondertree.game import GameInfo, check_returns, check_rewards, game_mistakes
 from pondertree.games.playout import LONGEST_PLAYOUT, MOVES_PER_CHECK, Playouts, checked_policy, simulate_leaves
 
@@ -50,18 +50,18 @@ class LeafEvaluation:
             return 0
         return LONGEST_PLAYOUT if config.max_depth is None else config.max_depth
 
-    def answer(self) -> Answer:
+    def answer(self) -> EvaluatorOutput:
         """Returns policies and values of the batch under way."""
         count = self._core.num_waiting()
         config = self._config
         if count == 0:
-            return Answer(None, np.zeros((0, self._info.num_players)), False)
+            return EvaluatorOutput(None, np.zeros((0, self._info.num_players)), False)
         if config.evaluator is not None and config.max_depth in (None, 0) and config.python_policy is None:
-            return ask(config.evaluator, self._batch(count))
+            return evaluate_batch(config.evaluator, self._batch(count))
         if self._table is None and config.python_policy is None:
             # The engine has played these leaves out to `max_depth`, where the evaluator values them.
-            return ask(config.evaluator, self._batch(count))
-        return Answer(None, self._play_out(), False)
+            return evaluate_batch(config.evaluator, self._batch(count))
+        return EvaluatorOutput(None, self._play_out(), False)
 
     def _interruptible(self, policy: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Returns the policy with a check of the deadline before each call."""
@@ -198,4 +198,4 @@ class _StateEvaluator:
 
     def evaluate_states(self, states: Sequence[Any]) -> tuple[None, NDArray[np.float64]]:
         """Returns (no policy, values)."""
-        return None, ask(self._evaluator, Batch.of(states)).values
+        return None, evaluate_batch(self._evaluator, Batch.of(states)).values

@@ -9,7 +9,7 @@ from typing import Any
 from pondertree import validation
 from pondertree.errors import EvaluationError, GameContractError, InvalidArgumentError
 from pondertree.evaluators.batch import Batch
-from pondertree.evaluators.protocol import ask
+from pondertree.evaluators.protocol import evaluate_batch
 from pondertree.game import COMPILED, describe, game_mistakes, is_over
 from pondertree.games.playout import LONGEST_PLAYOUT, checked_policy, decisive_policy, own_playout, random_playout
 from pondertree.random import PLAYOUT, Random, tree_key
@@ -64,7 +64,7 @@ def playout(
         return values[player]
     if evaluator is None:
         return 0.0
-    answer = ask(evaluator, Batch.of([last])).values
+    answer = evaluate_batch(evaluator, Batch.of([last])).values
     if answer.ndim == 2:
         return float(answer[0, player])
     if info.num_players > 2:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pondertree.evaluators.batch import Batch
-from pondertree.evaluators.protocol import ask
+from pondertree.evaluators.protocol import evaluate_batch
 from pondertree.learn.config.game_spec import next_state
 from pondertree.match.notation import parse_move
 from pondertree.match.openings import DEFAULT_PLIES, OTHER_PLIES, Opening, RandomOpenings
@@ -47,7 +47,7 @@ def bare_policy(evaluator: Any) -> BatchPlayer:
             observations = np.stack([np.array(state.observation(), dtype=np.float32) for state in states])
             policy = np.asarray(evaluator.initial_inference(observations)[1])
         else:
-            policy = np.asarray(ask(evaluator, Batch.of(states)).policy)
+            policy = np.asarray(evaluate_batch(evaluator, Batch.of(states)).policy)
         listed = [[int(action) for action in state.legal_actions()] for state in states]
         return [legal[int(np.argmax(logits[legal]))] for legal, logits in zip(listed, policy, strict=True)]
 
