@@ -200,7 +200,7 @@ class Puct(ScoringRule):
 class LogPuct(ScoringRule):
     """MuZero's PUCT: `c = ln((N + pb_c_base + 1) / pb_c_base) + pb_c_init`, with Q normalised."""
 
-    tag = "muzero"
+    tag = "log_puct"
     pb_c_base: float = option(19652, validation.positive_number)
     pb_c_init: float = option(1.25, bounded_float(0.0))
     normalize: str | None = option("node", one_of("node", "tree", None))

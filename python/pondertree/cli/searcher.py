@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any, Self
 
 from pondertree.cli.position import Position
-from pondertree.cli.report import Report, TreeNode, list_moves
+from pondertree.cli.search_report import Report, TreeNode, list_moves
 from pondertree.errors import GameContractError
 from pondertree.presets import UCT
 from pondertree.reference import uct as reference
@@ -119,7 +119,7 @@ class EngineSearcher(Searcher):
         return self._proven is not None
 
     def grow(self, most: int, seconds: float | None, is_over: Callable[[], bool] | None = None) -> None:
-        def stop_when_over(done: int, wanted: int) -> None:
+        def stop_when_over(done: int, total: int) -> None:
             if is_over is not None and is_over():
                 self.tree.stop()
 

@@ -274,7 +274,7 @@ class Forest:
     def skip_root_analysis(self, index: int) -> None:
         """Skips the analysis of the next root of tree `index` (in chess: its mate search)."""
         self._world.synchronize()
-        self._core.skip_root_mates(self._index(index))
+        self._core.skip_root_analysis(self._index(index))
 
     def reset(
         self,
