@@ -25,7 +25,7 @@ from pondertree.cli import train as command
 from pondertree.cli.arguments import resume_command, shell_line
 from pondertree.learn import text_of_config
 from pondertree.learn.config.defaults import default_config
-from pondertree.learn.evaluation.progress import Status, Watcher
+from pondertree.learn.report.progress import Status, Watcher
 
 ROOT = Path(__file__).parents[2]
 TINY = """

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pondertree.errors import GameContractError
 from pondertree.games import packed_line
-from pondertree.learn.config.game_spec import GameSpec, play_in
+from pondertree.learn.config.game_spec import GameSpec, next_state
 from pondertree.learn.data.records import GameRecord
 
 
@@ -57,12 +57,12 @@ def packed_observations(game: GameRecord, spec: GameSpec) -> tuple[PackedObserva
         planes, numbers, players = packed_line(state, np.concatenate([game.opening, game.moves]))
         return PackedObservations(planes[opening:], numbers[opening:]), players[opening:]
     for move in game.opening.tolist():
-        state = play_in(state, move)
+        state = next_state(state, move)
     observations, to_play = [], []
     for move in game.moves.tolist():
         observations.append(np.array(state.observation(), dtype=np.float32).ravel())
         to_play.append(state.to_play)
-        state = play_in(state, move)
+        state = next_state(state, move)
     rows = len(observations)
     flat = np.array(observations, dtype=np.float32).reshape(rows, int(np.prod(spec.shape)))
     return PackedObservations(np.zeros((rows, 0), np.uint64), flat), np.array(to_play, dtype=np.uint8)

@@ -36,7 +36,7 @@ class RunFolder:
         self.path = check_path(path, "out", "checkpoints/round-00000000.part/training.safetensors")
         self._lock: IO[bytes] | None = None
         self._is_begun = False
-        self._goes_on = False
+        self._is_resumed = False
         self._new_folders: list[Path] = []
         """The folder and its missing parents, innermost first."""
         self._new_entries: list[Path] = []
@@ -79,17 +79,17 @@ class RunFolder:
         self._new_entries = [path for name in ENTRIES if not (path := self.path / name).exists()]
         if not had_lock:
             self._new_entries.append(self.path / "lock")
-        self._goes_on = self._is_to_go_on(config, resume)
+        self._is_resumed = self._must_resume(config, resume)
         self._is_begun = True
-        if self._goes_on:
+        if self._is_resumed:
             self._new_entries = []
         for left in (*self.checkpoints.glob("*.part"), *self.players.glob("*.part")):
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
         for folder in (self.games, self.checkpoints, self.players):
             make_folder(folder, "out")
-        return self._goes_on
+        return self._is_resumed
 
-    def _is_to_go_on(self, config: Config, resume: bool) -> bool:
+    def _must_resume(self, config: Config, resume: bool) -> bool:
         """Whether the locked folder has a run to resume; raises if resuming or starting anew is not allowed."""
         about = read_about(self.path) if (self.path / "run.json").exists() else None
         if about is None:
@@ -109,7 +109,7 @@ class RunFolder:
     def write_header(self, config: Config) -> None:
         """Writes config.toml and run.json, once the run is valid: a refused one must leave nothing behind."""
         self.write(CONFIG, text_of_config(config).encode())
-        if not self._goes_on:
+        if not self._is_resumed:
             self.write("run.json", run_header(config.game))
 
     def write(self, name: str, content: bytes) -> None:
