@@ -146,7 +146,7 @@ def test_unhandled_interrupt_ends_process_by_signal() -> None:
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=20)
     assert process.returncode == -signal.SIGINT
-    assert stderr.endswith("KeyboardInterrupt\n`result` of this exception is what the search had found.\n")
+    assert stderr.endswith("KeyboardInterrupt\n`result` of this exception holds the partial result.\n")
 
 
 def test_search_is_usable_after_interrupted_run() -> None:

@@ -149,7 +149,7 @@ def summary_table(report: Report) -> Table:
         grid.add_row(name, value)
     if position.rewards:
         grid.add_row("so far", position.scores_text(position.rewards))
-    if position.info.is_plain:
+    if position.info.is_two_player_zero_sum:
         grid.add_row("proven", Text(report.verdict(), "dim" if report.proven is None else "bold"))
     if report.simulations:
         grid.add_row("searched", f"{count_text(report.simulations)} in {report.elapsed:.2f} s")
@@ -163,7 +163,7 @@ def summary_table(report: Report) -> Table:
 def value_rows(report: Report) -> Iterator[tuple[str, Text]]:
     """Yields the values: for the player to move in two-player zero-sum games, else for each player."""
     position = report.position
-    if position.info.is_plain:
+    if position.info.is_two_player_zero_sum:
         label = f" for {position.player}, expected score {(report.value + 1) / 2:.0%}"
         yield "value", value_text(report.value).append(label, "default")
         return

@@ -203,7 +203,7 @@ def read_game(given: Any) -> tuple[Callable[[], Any], Any, str]:
     if not callable(factory):
         raise InvalidArgumentError(f"game must be a name or a factory of initial states, not {validation.shown(given)}")
     info = describe(factory())
-    if not info.is_plain:
+    if not info.is_two_player_zero_sum:
         raise InvalidArgumentError(
             f"game: a match needs a zero-sum game of two players without rewards, not {info.name}"
         )

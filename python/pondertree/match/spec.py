@@ -111,7 +111,7 @@ def _read_networks(preset: Any, settings: dict[str, Any]) -> None:
             raise InvalidArgumentError("this player is a model, which muzero:model=player:DIR plans in")
     elif "evaluator" not in parameters:
         raise InvalidArgumentError("model is missing: model=player:DIR (a training by MuZero)")
-    elif parameters["evaluator"].default is inspect.Parameter.empty or preset.needs_count:
+    elif parameters["evaluator"].default is inspect.Parameter.empty or preset.requires_simulation_budget:
         raise InvalidArgumentError(f"evaluator is missing: evaluator={EVALUATORS}")
 
 

@@ -100,7 +100,7 @@ class PlayerEvaluator:
         matches: dict[str, list[int]] = {}
         references: dict[str, dict[str, list[int]]] = {}
         games: list[EvaluationGame] = []
-        if config.games and self._spec.info.is_plain:
+        if config.games and self._spec.info.is_two_player_zero_sum:
 
             def play_opponent(other: str, opponent: Search | None = None) -> float:
                 found = self._play(search, opponent or reference_search(other, self._config))

@@ -74,7 +74,7 @@ def train(
         raise InvalidArgumentError(
             f"muzero.support must be above 0 for {spec.name}: rewards may exceed [-1, 1] (30 represents up to 1,000)"
         )
-    if spec.info.is_plain:
+    if spec.info.is_two_player_zero_sum:
         check_opponents(opponents_of(config), spec.info)
     device = choose_device(config.device)
     config = config.with_values(game=spec.name, device=str(device))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pondertree import validation
 from pondertree.envs.gymnasium import check_reward
 from pondertree.errors import GameContractError, InvalidArgumentError, UsageError
-from pondertree.game import game_mistakes
+from pondertree.game import as_contract_error
 from pondertree.learn.config.game_spec import GameSpec, next_state
 from pondertree.learn.config.schema import Config
 from pondertree.learn.config.sections import SelfPlayConfig
@@ -159,7 +159,7 @@ class SelfPlay:
             # Recorded, since positions of an environment cannot be replayed.
             game.seen.append(observation_bytes(game.state.observation(), self._spec))
         state = game.state = next_state(game.state, action)
-        with game_mistakes(self._spec.info, "when asked about a state"):
+        with as_contract_error(self._spec.info, "while reading its state"):
             is_over = bool(state.is_terminal)
             if self._spec.info.has_rewards:
                 game.rewards.append(float(state.rewards()[0]))
