@@ -68,7 +68,7 @@ def packed_observations(game: GameRecord, spec: GameSpec) -> tuple[PackedObserva
     return PackedObservations(np.zeros((rows, 0), np.uint64), flat), np.array(to_play, dtype=np.uint8)
 
 
-#: Largest number of states examined, breadth first: a search evaluates states below the given ones.
+#: Largest number of states examined, breadth first: a search evaluates descendants of the given states.
 MOST = 5000
 
 
@@ -89,14 +89,14 @@ def refuse_observation(state: Any, name: str, shape: tuple[int, ...] | None = No
 
 
 def refuse_observations(states: Iterable[Any], spec: GameSpec) -> None:
-    """Raises `GameContractError` for the first invalid observation in these states or below them, if any."""
+    """Raises `GameContractError` for the first invalid observation in these states or their descendants."""
     if spec.info.compiled or spec.is_environment:
         return
-    for state in _with_those_below(list(states)):
+    for state in _breadth_first(list(states)):
         refuse_observation(state, spec.info.name, spec.shape)
 
 
-def _with_those_below(states: list[Any]) -> Iterator[Any]:
+def _breadth_first(states: list[Any]) -> Iterator[Any]:
     """Yields the states and their successors, breadth first."""
     waiting = deque(states)
     for _ in range(MOST):

@@ -36,7 +36,7 @@ class Evaluation:
     """The result of an evaluation."""
 
     name: str
-    """The player, by its optimiser steps."""
+    """Name of the player: its number of optimiser steps."""
     matches: dict[str, list[int]]
     """By opponent: numbers of game pairs with 0, 1/2, 1, 3/2 and 2 points."""
     references: dict[str, dict[str, list[int]]] = field(default_factory=dict)

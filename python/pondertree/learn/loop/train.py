@@ -227,5 +227,5 @@ class TrainingRun:
 
 
 def _warn(text: str) -> None:
-    """Reports a message as a warning, where no watcher is given."""
+    """Reports a message as a warning, the default without a watcher."""
     warnings.warn(text, stacklevel=2)

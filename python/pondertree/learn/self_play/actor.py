@@ -1,7 +1,7 @@
 """Self-play: many concurrent games, one move in each at a time, searched in shared batches.
 
 Every random draw is keyed by the run's seed, the number of the game and the number of the move, so that an unfinished
-game is determined by its moves and what was recorded with them.
+game is determined by its moves and their recorded searches.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class SelfPlay:
         self._workers: ThreadPoolExecutor | None = None
 
     def begin(self, known: frozenset[int] = frozenset()) -> None:
-        """Fills up with new games, leaving out the finished games `known`."""
+        """Starts new games up to `games_at_once`; removes unfinished copies of the finished games `known`."""
         self.games = [game for game in self.games if game.number not in known][: self._play.games_at_once]
         self.next_number = max([self.next_number, *(number + 1 for number in known)])
         while len(self.games) < self._play.games_at_once:

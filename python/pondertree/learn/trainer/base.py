@@ -66,7 +66,7 @@ class Trainer(ABC):
             else:
                 group["lr"] = rate
         self.step += 1
-        # Early on the average follows closely, or it would long be dominated by the initial weights.
+        # Early averaging weights are larger, so that the initial weights do not dominate the average for long.
         self._average_weight.fill_(1.0 - min(self._config.averaged, (self.step + 1) / (self.step + 10)))
         return self.steps(inputs)
 
