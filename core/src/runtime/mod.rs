@@ -1,4 +1,4 @@
-//! What every layer may use: random numbers, vector math, SIMD dispatch, prefetching, threads.
+//! No dependencies inside the crate: random numbers, vector math, SIMD dispatch, prefetch, thread pool.
 
 pub(crate) mod dirichlet;
 pub(crate) mod parallel_vec;
