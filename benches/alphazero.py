@@ -1,8 +1,7 @@
-"""AlphaZero's search: with an evaluator that costs nothing, with one in Python, and with a real network.
+"""AlphaZero's search with a compiled constant evaluator, a Python evaluator and a network.
 
-The peer is OpenSpiel's search in Python. Its search in C++ takes no evaluator from Python, so the bars against it are
-scaled: on the machine where both were measured, C++ with a free evaluator did so many times the rate of Python
-(CPP_OVER_PYTHON).
+The peer is OpenSpiel's Python search. Its C++ search takes no Python evaluator, so the bars against it are scaled by
+CPP_OVER_PYTHON, the measured ratio of both with a constant evaluator.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ PYTHON_BARS = {"connect_four": 30.0, "chess": 20.0}
 
 
 def rows(plan: Plan) -> list[Row]:
-    """Speed against the peer, then what only concerns us."""
+    """Measures speed against the peer, then absolute figures."""
     found = []
     with ExitStack() as stack:
         mine = stack.enter_context(ours())
@@ -34,7 +33,7 @@ def rows(plan: Plan) -> list[Row]:
 
 
 def compiled(plan: Plan, mine: Worker, other: Worker | None, game: str, name: str) -> Row:
-    """A free evaluator inside the engine, against OpenSpiel in C++ (scaled)."""
+    """Compares a compiled constant evaluator with OpenSpiel in C++ (scaled)."""
     sims = plan.size(800, 30)
     row = duel(
         plan,
@@ -63,7 +62,7 @@ def compiled(plan: Plan, mine: Worker, other: Worker | None, game: str, name: st
 
 
 def in_python(plan: Plan, mine: Worker, other: Worker | None, game: str, name: str) -> Row:
-    """A free evaluator in Python: a NumPy function on the packed form, 64 games in a batch."""
+    """Measures a constant NumPy evaluator on packed states, with 64 games per batch."""
     sims = plan.size(800, 30)
     return duel(
         plan,
@@ -81,7 +80,7 @@ def in_python(plan: Plan, mine: Worker, other: Worker | None, game: str, name: s
 
 
 def network(plan: Plan, mine: Worker) -> list[Row]:
-    """A 5 x 64 network on ONNX Runtime, one thread."""
+    """Measures a 5 x 64 network on ONNX Runtime with one thread."""
     batch = mine.do("tree_share", games=plan.size(32, 4), sims=plan.size(200, 10))
     found = [
         Row(
@@ -115,7 +114,7 @@ def network(plan: Plan, mine: Worker) -> list[Row]:
 
 
 def chess_memory(plan: Plan, mine: Worker) -> Row:
-    """One chess search, node headers included."""
+    """Measures the memory of one chess search, node headers included."""
     size = mine.do("puct_memory", game="chess", sims=plan.size(800, 30))["bytes"] / 1e6
     return Row(
         bench="alphazero",

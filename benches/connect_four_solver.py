@@ -1,4 +1,4 @@
-"""How quickly Connect 4 is solved: random positions of several plies, one after another on one thread.
+"""Speed of the Connect 4 solver on random positions by ply, single-threaded.
 
 python benches/connect_four_solver.py [--count 50] [--plies 6,8,12,16] [--empty]
 """
@@ -14,7 +14,7 @@ from pondertree.games.connect_four import solve
 
 
 def random_position(seed: int, plies: int) -> ConnectFour:
-    """A position that so many random moves lead to, in which the game goes on."""
+    """Returns an unfinished position after `plies` random moves."""
     random = PlayoutRandom(seed)
     while True:
         state = ConnectFour()
@@ -27,7 +27,7 @@ def random_position(seed: int, plies: int) -> ConnectFour:
 
 
 def measure(states: list[ConnectFour], weak: bool, max_memory: int) -> str:
-    """Mean and longest time, positions looked at, and how many of these a second."""
+    """Returns a row of mean and maximum time, visited nodes and nodes per second."""
     times, nodes = [], 0
     for state in states:
         begun = time.perf_counter()

@@ -1,9 +1,8 @@
-"""How two programs are compared on a machine that others use too.
+"""Paired comparison of two programs on a shared machine.
 
-Absolute rates on such a machine mean little; a ratio means something if both sides were measured under the same
-conditions. So: one process per side, single thread, measured in turn in short rounds, the order changing from round to
-round; rates per second of CPU time, which the other users of the machine disturb less than wall time; the ratio of each
-round; and of those the median, with the lowest and the highest as the spread.
+Absolute rates vary with other load, so ratios under equal conditions are reported: one single-threaded process per
+side, measured alternately in short rounds of alternating order, in units of work per second of CPU time, which other
+load affects less than wall time. The result is the median of the ratios per round, with minimum and maximum.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from typing import Any, Self
 
 HERE = Path(__file__).parent
 
-#: What each peer's environment holds, as pip is told; the first name is that of its folder, `.venv-NAME`.
+#: Requirements of each peer's environment; the first name gives its folder, `.venv-NAME`.
 PEERS = {
     "openspiel": ("peer_openspiel.py", ("open_spiel==2.0.2",)),
     "chess": ("peer_chess.py", ("chessmg==0.6.0",)),
     "python": ("peer_python.py", ("mcts==1.0.4", "mctspy==0.1.1")),
-    # Its trees need nothing but the wheel; its dependencies would be gigabytes.
+    # Its trees need only the wheel; the dependencies would be gigabytes.
     "lightzero": (
         "peer_lightzero.py",
         ("--no-deps", "--only-binary=:all:", "LightZero==0.2.0", "numpy==1.26.4"),
@@ -38,19 +37,19 @@ PEERS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """How much to measure."""
+    """The extent of the measurement."""
 
     #: Rounds of each comparison.
     rounds: int
-    #: CPU seconds of one side of one round, at least.
+    #: Minimum CPU seconds per side and round.
     seconds: float
-    #: All sizes (simulations, depths) as the bars are stated, or small.
+    #: Whether sizes (simulations, depths) are those of the bars, or small.
     full: bool = True
-    #: Whether there are peers at all.
+    #: Whether peers are measured.
     peers: bool = True
 
     def size(self, full: int, tiny: int) -> int:
-        """A size that counts for a bar, or one that only shows that the code runs."""
+        """Returns the size for the bars, or the small one."""
         return full if self.full else tiny
 
 
@@ -62,10 +61,10 @@ class Row:
     what: str
     unit: str
     ours: float | None
-    #: None where there is no peer, or it could not be had.
+    #: None without a peer, or if it could not be installed.
     peer: float | None
     peer_name: str
-    #: What is compared with the bar: a ratio, or `ours` itself.
+    #: The value compared with the bar: a ratio, or `ours` itself.
     measured: float | None
     lowest: float | None = None
     highest: float | None = None
@@ -76,17 +75,17 @@ class Row:
 
     @property
     def passed(self) -> bool | None:
-        """None where there is no bar or nothing to hold against it."""
+        """Whether the bar is met; None without a bar or a measurement."""
         if self.bar is None or self.measured is None:
             return None
         return self.measured <= self.bar if self.at_most else self.measured >= self.bar
 
 
 class Worker:
-    """A process that does jobs (see worker.py)."""
+    """A process that runs jobs (see worker.py)."""
 
     def __init__(self, python: Path | str, script: str, environment: dict[str, str] | None = None) -> None:
-        # numpy would start threads of its own, whose idling counts as CPU time of the process.
+        # NumPy would start threads, whose spinning counts as CPU time of the process.
         environment = (environment or dict(os.environ)) | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         command = [str(python), "-B", str(HERE / script)]
         self.process = subprocess.Popen(
@@ -94,7 +93,7 @@ class Worker:
         )
 
     def do(self, job: str, **settings: Any) -> Any:
-        """Does a job and gives its answer."""
+        """Runs a job and returns its result."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps({"job": job, **settings}) + "\n")
@@ -105,7 +104,7 @@ class Worker:
         return json.loads(line)
 
     def rate(self, job: str, **settings: Any) -> float:
-        """Things done per CPU second."""
+        """Returns units of work per CPU second."""
         answer = self.do(job, **settings)
         return float(answer["units"] / answer["cpu"])
 
@@ -121,12 +120,12 @@ class Worker:
 
 
 def ours() -> Worker:
-    """A fresh process with Pondertree."""
+    """Starts a process with Pondertree."""
     return Worker(sys.executable, "ours.py")
 
 
 def peer(name: str, plan: Plan) -> Worker | None:
-    """A fresh process with a peer, its environment made if there is none; None if it cannot be had."""
+    """Starts a process with a peer, creating its environment if necessary; None if that fails."""
     script, packages = PEERS[name]
     if not plan.peers:
         return None
@@ -153,7 +152,7 @@ def duel(
     other_settings: dict[str, Any] | None = None,
     **row: Any,
 ) -> Row:
-    """Measures both sides in turn; the row has the median ratio."""
+    """Measures both sides alternately and returns the row of the median ratio."""
     my_rates: list[float] = []
     other_rates: list[float] = []
     for number in range(plan.rounds):
@@ -176,5 +175,5 @@ def duel(
 
 
 def spread(values: Sequence[float]) -> tuple[float, float, float]:
-    """Median, lowest and highest."""
+    """Returns the median, the minimum and the maximum."""
     return statistics.median(values), min(values), max(values)

@@ -1,7 +1,7 @@
-"""The hybrid search of chess: what its parts cost, and what a second thread brings.
+"""Hybrid chess search: cost of its components and scaling to a second thread.
 
-The engine that seed 4 was written for needs 132 to 149 microseconds for a mate search and 8 for a quiescence search, by
-its own account.
+The hybrid chess specification reports 132 to 149 microseconds per mate search and 8 per quiescence search for its own
+engine.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from harness import Plan, Row, Worker, ours, spread
 from roots import CALM
 
-#: The search with fewer parts, and with all of them.
+#: The search with some components, and with all.
 FORMS: dict[str, dict[str, Any]] = {
     "static PeSTO, no mate search, no categories": {"quiescence": False, "mate_search_depth": 0, "priority": None},
     "with quiescence": {"mate_search_depth": 0, "priority": None},
@@ -22,7 +22,7 @@ FORMS: dict[str, dict[str, Any]] = {
 
 
 def rows(plan: Plan) -> list[Row]:
-    """Rates, costs of calls, threads."""
+    """Measures rates, call costs and threads."""
     with ours() as worker:
         return [*_rates(plan, worker), *_calls(plan, worker), _threads(plan, worker), *_mates(plan, worker)]
 
@@ -40,7 +40,7 @@ def _rates(plan: Plan, worker: Worker) -> list[Row]:
 
 
 def _calls(plan: Plan, worker: Worker) -> list[Row]:
-    """Microseconds a call, the crossing from Python taken off."""
+    """Returns microseconds per call without the overhead of the Python call."""
     found = []
     for name in ("mate search", "quiescence", "static evaluation", "categorisation"):
         costs = []
@@ -55,7 +55,7 @@ def _calls(plan: Plan, worker: Worker) -> list[Row]:
 
 
 def _threads(plan: Plan, worker: Worker) -> Row:
-    """Wall time, so this needs two cores to itself; see roots.py."""
+    """Measures wall time, which requires two idle cores; see roots.py."""
     sizes = {"sims": plan.size(20_000, 200), "in_flight": 64}
     pairs = []
     for number in range(plan.rounds + 2):
@@ -81,7 +81,7 @@ def _threads(plan: Plan, worker: Worker) -> Row:
 
 
 def _mates(plan: Plan, worker: Worker) -> list[Row]:
-    """The share of mates (tests/mates, each proven by python-chess alone) that are answered by a mating move."""
+    """Returns the share of the mates of tests/mates (proven by python-chess alone) that are solved."""
     sims = plan.size(2_000, 20)
     found = []
     for moves, bar in ((2, 0.99), (3, 0.95), (4, 0.80)):

@@ -1,9 +1,9 @@
-"""The matches that judge the hybrid search of chess. `python benches/matches.py --record`.
+"""Ablation matches of the hybrid chess search. `python benches/matches.py --record`.
 
-Each part is switched off, or set differently, and plays against the search with its defaults; and the search with its
-defaults plays against the same engine without mate search and categories: plain PUCT with PeSTO's values. Every opening
-is played with both sides; moves are limited by time, or where that is said by simulations, so that a part pays for what
-it costs. Results go to matches.json, and from there into RESULTS.md.
+Each component is switched off, or changed, and plays against the defaults; the defaults also play against the same
+engine without mate search and categories (PUCT with PeSTO values). Every opening is played from both sides. Moves are
+limited by time, so that a component pays for its cost, or by simulations where noted. Results are stored in
+matches.json and shown in RESULTS.md.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from pondertree.match import Adjudication, play_match
 
 FILE = Path(__file__).parent / "matches.json"
 
-#: Both sides agree that a game is over at this value for some moves in a row; longer games are draws.
+#: Adjudication: a win at this value for both sides over several moves; longer games are draws.
 ADJUDICATION = Adjudication(resign=0.9, resign_moves=3, max_plies=300)
 
 PLAIN = {"priority": "none", "mate_search_depth": 0}
 
-#: What is asked: the name, the settings of the first player, those of the second, games at most, the sequential test.
+#: Name, parameters of both players, maximum number of games, sequential test.
 QUESTIONS: list[tuple[str, dict[str, Any], dict[str, Any], int, tuple[float, float] | None]] = [
     ("Hybrid against plain PUCT with PeSTO", {}, PLAIN, 2000, (0, 20)),
     ('priority="strict" against the default', {"priority": "strict"}, {}, 400, None),
@@ -62,12 +62,12 @@ QUESTIONS: list[tuple[str, dict[str, Any], dict[str, Any], int, tuple[float, flo
 
 
 def player(limit: str, settings: dict[str, Any]) -> str:
-    """A player in words."""
+    """Returns the match specification of a player."""
     return ",".join([f"hybrid:{limit}", *(f"{name}={value}" for name, value in settings.items())])
 
 
 def main() -> int:
-    """Plays what was asked for, as far as the time goes."""
+    """Plays the requested matches within the time."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", metavar="TEXT", default="", help="the questions whose name has this in it")
     parser.add_argument("--seconds", type=float, default=0.05, help="a move (default: 0.05)")

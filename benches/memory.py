@@ -6,7 +6,7 @@ from typing import Any
 
 from harness import Plan, Row, Worker, ours, peer
 
-#: Game, its name, simulations, bar. A small tree pays for the unused rest of its last blocks: shown, but not judged.
+#: Game, its name, simulations, bar. Partly used blocks dominate small trees, which therefore have no bar.
 PER_EDGE: tuple[tuple[str, str, int, float | None], ...] = (
     ("chess", "chess", 10_000, 24.0),
     ("chess", "chess", 1_000, None),
@@ -16,7 +16,7 @@ PER_EDGE: tuple[tuple[str, str, int, float | None], ...] = (
 
 
 def rows(plan: Plan) -> list[Row]:
-    """Each search in a process of its own, so that nothing freed earlier is used again."""
+    """Runs each search in its own process, so that no freed memory is reused."""
     settings = {"game": "connect_four", "sims": plan.size(1_000_000, 500)}
     here = _alone(ours(), settings)
     there = _alone(peer("openspiel", plan), settings)

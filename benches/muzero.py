@@ -1,9 +1,9 @@
-"""Planning in a learned model: MuZero and Gumbel search, 64 trees in a batch, hidden states of 64 numbers.
+"""MuZero and Gumbel search in a learned model: batches of 64 trees, hidden states of 64 numbers.
 
-The model is uneven (see uneven.py). The peers are LightZero, whose trees are compiled and whose loop is Python, and
-mctx, of which all is compiled, model and all, here for the CPU. What is measured ends with visits and values, or with
-actions and policies, in the caller's hands. Both sides search alike: against LightZero one player, no noise, values
-scaled by the bounds of the tree; against mctx two players, noise at the root, values scaled by the bounds of the node.
+The model produces unbalanced trees (see uneven.py). The peers are LightZero, with compiled trees and a Python loop, and
+mctx, compiled including the model, here for the CPU. Timings include reading visits and values, or actions and
+policies. Parameters are equal: against LightZero one player, no noise, values normalised by the bounds of the tree;
+against mctx two players, noise at the root, values normalised by the bounds of the node.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MIB = 2**20
 
 
 def rows(plan: Plan) -> list[Row]:
-    """Speed, its growth, memory."""
+    """Measures speed, scaling and memory."""
     found = []
     with ExitStack() as stack:
         mine = stack.enter_context(ours())
@@ -42,7 +42,7 @@ def rows(plan: Plan) -> list[Row]:
 
 
 def against_lightzero(plan: Plan, mine: Worker, other: Worker | None, sizes: dict[str, int]) -> list[Row]:
-    """The compiled part of both, then the whole loop."""
+    """Compares the compiled part of both, then the complete loop."""
     actions = sizes["actions"]
     common: dict[str, Any] = {"bench": "muzero", "unit": "sims/s", "peer_name": "LightZero"}
     bars = {"muzero": TREE_BARS[actions], "gumbel": None}
@@ -64,7 +64,7 @@ def against_lightzero(plan: Plan, mine: Worker, other: Worker | None, sizes: dic
 
 
 def against_mctx(plan: Plan, mine: Worker, other: Worker | None, sizes: dict[str, int]) -> list[Row]:
-    """Whole searches: the same model on both sides; then answers prepared on ours, so that its model costs nothing."""
+    """Compares complete searches with the same model, then ours with precomputed model outputs."""
     found = []
     for algorithm, bar in MCTX_BARS.items():
         given = {"algorithm": algorithm, **sizes}
@@ -88,7 +88,7 @@ def against_mctx(plan: Plan, mine: Worker, other: Worker | None, sizes: dict[str
 
 
 def growth(plan: Plan, mine: Worker, other: Worker | None) -> list[Row]:
-    """What a simulation costs in a long search, over what it costs in a short one."""
+    """Measures the cost per simulation of a long search relative to a short one."""
     short, long = plan.size(50, 5), plan.size(800, 20)
     found = []
     for job, algorithm, what, bar in (
@@ -98,7 +98,7 @@ def growth(plan: Plan, mine: Worker, other: Worker | None) -> list[Row]:
     ):
         sizes = {"algorithm": algorithm, "actions": 7, "batch": plan.size(64, 3)}
         middle, lowest, highest = spread(_growth(plan, plan.rounds, mine, job, sizes, short, long))
-        # A long search of mctx takes seconds: one is enough to see it.
+        # A long search of mctx takes seconds: one suffices.
         there = None if other is None or job == "latent_tree" else _growth(plan, 1, other, job, sizes, short, long)
         found.append(
             Row(
@@ -130,7 +130,7 @@ def _growth(
 
 
 def memory(plan: Plan) -> list[Row]:
-    """A wide action space, each side in a process of its own."""
+    """Measures a large action space, each side in its own process."""
     sizes = {"actions": plan.size(4672, 50), "sims": plan.size(200, 5), "batch": plan.size(64, 3)}
     with ours() as worker:
         here = worker.do("latent_memory", **sizes)

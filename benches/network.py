@@ -11,7 +11,7 @@ ACTIONS, PLANES, HEIGHT, WIDTH = 7, 3, 6, 7
 
 
 def connect_four_network(blocks: int = 5, channels: int = 64, seed: int = 0) -> bytes:
-    """The model, serialised: observations [B, 3, 6, 7] to `policy` [B, 7] and `value` [B, 1]."""
+    """Returns the serialised model: observations [B, 3, 6, 7] to `policy` [B, 7] and `value` [B, 1]."""
     draw = np.random.default_rng(seed)
     nodes: list[Any] = []
     weights: list[Any] = []

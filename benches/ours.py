@@ -1,4 +1,4 @@
-"""The process that measures Pondertree."""
+"""The worker process of Pondertree."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ GAMES: dict[str, Any] = {
 
 
 def uct(game: str, sims: int) -> Work:
-    """Plain UCT from the start: one whole random playout a simulation, nothing proven, ties broken at random."""
+    """UCT from the start, with complete random playouts and without proofs."""
     search = UCT(sims, c_param=1.0, solve=False, seed=1)
     start = GAMES[game]()
     return lambda: int(search.run(start).simulations)
 
 
 def python_uct(sims: int) -> Work:
-    """The same on a game written in Python."""
+    """UCT on a game written in Python."""
     search = UCT(sims, c_param=1.0, solve=False, seed=1)
     start = tic_tac_toe.State()
     return lambda: int(search.run(start).simulations)
 
 
 def perft(fen: str, depth: int) -> Work:
-    """Leaves of the tree of legal moves."""
+    """Perft."""
     position = _core.Chess(fen)
     return lambda: _core.perft(position, depth)
 
 
 def playout_length(game: str, games: int) -> dict[str, Any]:
-    """Mean number of moves of a random game, passes of Othello not counted."""
+    """Returns the mean number of moves of a random game, without passes of Othello."""
     start = GAMES[game]()
     ends = (start._playout(key, "random", None)[1] for key in range(games))
     return {"mean": sum(map(_moves_made, ends)) / games}
@@ -61,7 +61,7 @@ def _moves_made(state: Any) -> int:
 
 
 def memory(game: str, sims: int) -> dict[str, Any]:
-    """What one search adds to this process, and what the result says of it."""
+    """Returns the memory that one search adds to this process, and the memory its result reports."""
     start = GAMES[game]()
     UCT(100, solve=False, seed=1).run(start)
     before = resident_bytes()
@@ -75,7 +75,7 @@ def memory(game: str, sims: int) -> dict[str, Any]:
 
 
 def roots(count: int, sims: int, threads: int) -> dict[str, Any]:
-    """Wall time of one call that searches `count` positions; `visits` are the same for any number of threads."""
+    """Returns the wall time of one call for `count` positions; `visits` do not depend on the threads."""
     states = _openings(count)
     search = UCT(sims, c_param=1.0, solve=False, seed=1, threads=threads)
     search.run(states[:threads])
@@ -86,7 +86,7 @@ def roots(count: int, sims: int, threads: int) -> dict[str, Any]:
 
 
 def roots_parts(count: int, sims: int, threads: int) -> dict[str, Any]:
-    """The same call taken apart: CPU time inside the engine, which threads share, and outside, which they do not."""
+    """Returns the CPU time of the same call in the engine, which is parallel, and outside, which is serial."""
     states = _openings(count)
     search = UCT(sims, c_param=1.0, solve=False, seed=1, threads=threads)
     begun = time.process_time()
@@ -100,7 +100,7 @@ def roots_parts(count: int, sims: int, threads: int) -> dict[str, Any]:
 
 
 def _openings(count: int) -> list[Any]:
-    """Positions of Connect 4 two to ten random moves from the start, all different, none finished."""
+    """Returns distinct, unfinished Connect 4 positions after two to ten random moves."""
     draw = random.Random(1)
     found: dict[Any, None] = {}
     while len(found) < count:
@@ -114,7 +114,7 @@ def _openings(count: int) -> list[Any]:
 
 
 def about() -> dict[str, Any]:
-    """Which version this is, and which build."""
+    """Returns the version and the build."""
     engine = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
     return {"packages": {name: version(name) for name in ("pondertree", "numpy")}, "engine": engine[:12]}
 

@@ -1,4 +1,4 @@
-"""The jobs of `alphazero.py` on our side."""
+"""The jobs of `alphazero.py` for Pondertree."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ GAMES: dict[str, Any] = {"connect_four": _core.ConnectFour, "chess": _core.Chess
 
 
 class Free:
-    """An evaluator in Python that costs as little as one can."""
+    """A constant Python evaluator of minimal cost."""
 
     def evaluate_packed(self, packed: Packed) -> tuple[Any, Any]:
-        """All moves alike, all positions even."""
+        """Returns uniform logits and zeros."""
         return np.zeros(len(packed.legal_actions), dtype=np.float32), np.zeros(len(packed))
 
 
 def puct_compiled(game: str, sims: int) -> Work:
-    """One search inside the engine."""
+    """A search with a compiled evaluator."""
     search = AlphaZero(Uniform(), sims, c_puct=1.25, solve=False, seed=1)
     start = GAMES[game]()
     return lambda: int(search.run(start).simulations)
 
 
 def puct_python(game: str, sims: int, batch: int) -> Work:
-    """Many games, one call of the evaluator for a leaf of each."""
+    """A search of many games, with one leaf of each per batch."""
     search = AlphaZero(Free(), sims, c_puct=1.25, solve=False, seed=1)
     starts = [GAMES[game]()] * batch
     return lambda: sum(result.simulations for result in search.run(starts))
 
 
 def puct_memory(game: str, sims: int) -> dict[str, Any]:
-    """What one search holds, capacity counted."""
+    """Returns the memory of one search, including unused capacity."""
     return {"bytes": AlphaZero(Uniform(), sims, solve=False, seed=1).run(GAMES[game]()).memory}
 
 
 class Timed:
-    """An evaluator, and the time spent in it."""
+    """An evaluator that records the time spent in it."""
 
     def __init__(self, evaluate: Callable[[Any], Any]) -> None:
         self._evaluate = evaluate
         self.seconds = 0.0
 
     def evaluate(self, observations: Any) -> Any:
-        """What the network says."""
+        """Runs the network."""
         begun = time.perf_counter()
         answer = self._evaluate(observations)
         self.seconds += time.perf_counter() - begun
@@ -64,7 +64,7 @@ def _network() -> Timed:
 
 
 def tree_share(games: int, sims: int) -> dict[str, Any]:
-    """The part of a batched search that is not the network."""
+    """Returns the share of a batched search outside the network."""
     network = _network()
     search = AlphaZero(network, sims, seed=1, solve=False)
     search.run([_core.ConnectFour()] * games)
@@ -76,7 +76,7 @@ def tree_share(games: int, sims: int) -> dict[str, Any]:
 
 
 def one_move(sims: int, in_flight: int) -> dict[str, Any]:
-    """One move as seed 2 has it: milliseconds, depths, and where the time goes."""
+    """Returns milliseconds, depths and a time breakdown of one move with the parameters of the PUCT mathematics."""
     network = _network()
     search = AlphaZero.connect_four(network, sims, in_flight=in_flight, seed=1, solve=False, trace=True)
     search.run(_core.ConnectFour())

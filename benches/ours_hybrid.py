@@ -1,4 +1,4 @@
-"""The jobs of `hybrid.py` on our side."""
+"""The jobs of `hybrid.py` for Pondertree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BUDGET = ChessConfig(pesto=PESTO.compiled).mate_budget
 
 @cache
 def positions() -> tuple[_core.Chess, ...]:
-    """Positions of games that the search plays against itself, from the opening to the endgame."""
+    """Returns positions of self-play games, from the opening to the endgame."""
     found = []
     for game in range(6):
         tree = Hybrid(num_simulations=60, seed=game).tree(_core.Chess())
@@ -37,7 +37,7 @@ def positions() -> tuple[_core.Chess, ...]:
 
 
 def hybrid(seconds: float, sims: int, **settings: Any) -> dict[str, Any]:
-    """Searches of one position after another; the mate search at their roots comes before, and is not counted."""
+    """Searches positions one by one, excluding the mate search at the root."""
     search = Hybrid(num_simulations=sims, seed=1, **settings)
     units, spent = 0, 0.0
     for state in cycle(positions()):
@@ -52,7 +52,7 @@ def hybrid(seconds: float, sims: int, **settings: Any) -> dict[str, Any]:
 
 
 def call(what: str) -> Work:
-    """Calls, each on all positions: what a search does at a new position, asked for by itself."""
+    """Runs one component of leaf analysis on all positions."""
     calls: dict[str, Callable[[_core.Chess], object]] = {
         "nothing": lambda state: state.to_play,
         "mate search": lambda state: _core.checks_first(state, 3, BUDGET),
@@ -71,7 +71,7 @@ def call(what: str) -> Work:
 
 
 def hybrid_threads(sims: int, in_flight: int, threads: int) -> dict[str, Any]:
-    """One position with leaves in flight, on some threads; the mate search at its root is not counted."""
+    """Searches one position with leaf batches on several threads, excluding the mate search at the root."""
     search = Hybrid(num_simulations=sims, in_flight=in_flight, threads=threads, seed=1)
     tree = search.tree(positions()[3], seeds=1).simulate(1)
     wall, cpu = time.perf_counter(), time.process_time()
@@ -84,7 +84,7 @@ def hybrid_threads(sims: int, in_flight: int, threads: int) -> dict[str, Any]:
 
 
 def mates(moves: int, sims: int, most: int) -> dict[str, Any]:
-    """How many mates in so many moves are answered by a move after which the other side is mated as soon."""
+    """Returns the number of mates in `moves` that are answered by a move of the shortest mate."""
     lines = (Path(__file__).parents[1] / "tests" / "mates" / "mates.epd").read_text(encoding="utf-8").splitlines()
     fields = [line.partition(" dm ") for line in lines if line and not line.startswith("#")]
     fens = [f"{board} 0 1" for board, _, length in fields if int(length.strip("; ")) == moves][:most]

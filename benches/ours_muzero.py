@@ -1,4 +1,4 @@
-"""The jobs of `muzero.py` on our side."""
+"""The jobs of `muzero.py` for Pondertree."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _observations(batch: int) -> list[Any]:
 
 
 def latent_tree(algorithm: str, actions: int, sims: int, batch: int) -> Work:
-    """The engine alone: trees planted, the model's answers prepared, visits and values read."""
+    """Measures the engine alone: tree creation, search with precomputed model outputs, reading visits and values."""
     info = GameInfo("the model", False, actions, 1, False, True)
     rules = {"normalize": "tree"} if algorithm == "muzero" else {}
     search = _search(algorithm, Sines(batch, actions), sims, **rules)
@@ -51,7 +51,7 @@ def latent_tree(algorithm: str, actions: int, sims: int, batch: int) -> Work:
 
 
 def latent_loop(actions: int, sims: int, batch: int) -> Work:
-    """A whole search whose network only carries hidden states along; visits and values read."""
+    """Measures a complete search with precomputed network outputs, including hidden states and reading of results."""
     search = MuZero(Recited(batch, actions, sims), sims, num_players=1, normalize="tree", seed=1)
     observations = _observations(batch)
 
@@ -64,7 +64,7 @@ def latent_loop(actions: int, sims: int, batch: int) -> Work:
 
 
 def latent_search(algorithm: str, actions: int, sims: int, batch: int, model: str = "sines") -> Work:
-    """A whole search of two players with noise at the root; actions and policies read."""
+    """Measures a complete two-player search with root noise, including reading of actions and policies."""
     said: Any = Sines(batch, actions) if model == "sines" else Recited(batch, actions, sims)
     search = _search(algorithm, said, sims, discount=1.0, num_players=2)
     observations = _observations(batch)
@@ -79,7 +79,7 @@ def latent_search(algorithm: str, actions: int, sims: int, batch: int, model: st
 
 
 def latent_memory(actions: int, sims: int, batch: int) -> dict[str, Any]:
-    """What one search holds by its own count, and what it added to this process at its peak."""
+    """Returns the memory of one search by its own count, and the increase of the process at its peak."""
     search = _search("muzero", Sines(batch, actions), sims, discount=1.0, num_players=2)
     search.run(observation=_observations(1))
     before = resident_bytes()

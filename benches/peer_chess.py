@@ -1,4 +1,4 @@
-"""The process that measures the move generator of chessmg (C++). Runs in the environment of that peer."""
+"""The worker process of chessmg, a move generator in C++; runs in its own environment."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from worker import Work, serve
 
 
 def perft(fen: str, depth: int) -> Work:
-    """Leaves of the tree of legal moves."""
+    """Perft."""
     position = ChessPosition(fen)
     return lambda: int(position.perft(depth))
 
 
 def about() -> dict[str, Any]:
-    """Which version this is."""
+    """Returns the version."""
     return {"packages": {"chessmg": version("chessmg")}}
 
 

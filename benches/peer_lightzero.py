@@ -1,7 +1,7 @@
-"""The process that measures the compiled trees of LightZero. Runs in the environment of that peer.
+"""The worker process of LightZero's compiled trees; runs in its own environment.
 
-The trees are extension modules that need nothing of the package around them, which in turn needs dozens of others: so
-it is installed without its dependencies, and the modules are loaded from their files.
+The trees are extension modules without dependencies, in a package with dozens: it is installed without them, and the
+modules are loaded from their files.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from uneven import HIDDEN, prepared
 from worker import Work, serve
 
 PB_C_BASE, PB_C_INIT, DISCOUNT = 19652, 1.25, 0.997
-#: The least span of values that is still scaled, from its configurations.
+#: Lower bound of the range in value normalisation, from its configurations.
 SMALLEST_SPAN = 0.01
 
 
 def compiled(name: str) -> ModuleType:
-    """An extension module of the installed wheel."""
+    """Loads an extension module of the installed wheel."""
     files = distribution("LightZero").files or []
     [path] = [str(file.locate()) for file in files if file.name.startswith(f"{name}.") and file.suffix == ".so"]
     spec = importlib.util.spec_from_file_location(name, path)
@@ -33,7 +33,7 @@ def compiled(name: str) -> ModuleType:
 
 
 class Trees:
-    """What the searches below have in common: roots without noise, one player."""
+    """Common parts of the searches: roots without noise, one player."""
 
     def __init__(self, name: str, actions: int, batch: int) -> None:
         self.library: Any = compiled(name)
@@ -44,14 +44,14 @@ class Trees:
         self.root_logits = np.zeros((batch, actions)).tolist()
 
     def bounds(self) -> Any:
-        """The least and the greatest value of each tree."""
+        """Returns the minimum and maximum value of each tree."""
         bounds = self.library.MinMaxStatsList(self.batch)
         bounds.set_delta(SMALLEST_SPAN)
         return bounds
 
 
 def latent_tree(algorithm: str, actions: int, sims: int, batch: int) -> Work:
-    """The compiled part alone: trees planted, the model's answers prepared as lists, visits and values read."""
+    """Measures the compiled part: tree creation, precomputed model outputs as lists, reading visits and values."""
     values, logits = (array.tolist() for array in prepared(batch, actions, sims))
     return (muzero_tree if algorithm == "muzero" else gumbel_tree)(actions, sims, batch, values, logits)
 
@@ -99,7 +99,7 @@ def gumbel_tree(actions: int, sims: int, batch: int, values: Any, logits: Any) -
 
 
 def latent_loop(actions: int, sims: int, batch: int) -> Work:
-    """All that its search does but for the network: hidden states by two numbers, answers turned into lists."""
+    """Measures its complete search without the network: hidden-state indices, outputs converted to lists."""
     trees = Trees("mz_tree", actions, batch)
     library = trees.library
     values, logits = prepared(batch, actions, sims)
@@ -135,7 +135,7 @@ def latent_loop(actions: int, sims: int, batch: int) -> Work:
 
 
 def about() -> dict[str, Any]:
-    """Which version this is."""
+    """Returns the version."""
     return {"packages": {"LightZero": version("LightZero")}}
 
 

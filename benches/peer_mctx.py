@@ -1,4 +1,4 @@
-"""The process that measures mctx, on the CPU and in one thread. Runs in the environment of that peer."""
+"""The worker process of mctx, on the CPU with one thread; runs in its own environment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from importlib.metadata import version
 from typing import Any
 
-# Read when JAX is imported. Threads of its own would stay even so: one core is all they get.
+# Read when JAX is imported. JAX still starts threads, so the process is pinned to one core.
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 if hasattr(os, "sched_setaffinity"):
@@ -21,7 +21,7 @@ from worker import Work, serve
 
 
 def sines(actions: int) -> Any:
-    """The model of sines (see uneven.py), two players who alternate."""
+    """The model `Sines` (see uneven.py) with two alternating players."""
     factors = 1.3 * jnp.arange(1, actions + 1, dtype=jnp.float32)
 
     def recurrent(params: Any, key: Any, chosen: Any, hidden: Any) -> Any:
@@ -38,7 +38,7 @@ def sines(actions: int) -> Any:
 
 
 def compiled(algorithm: str, actions: int, sims: int, batch: int) -> tuple[Any, Any]:
-    """A search of a random key and a root, and the root. The tree itself is not copied out."""
+    """Returns a search, as a function of a random key and a root, and the root; the tree is not copied out."""
     recurrent = sines(actions)
     root = mctx.RootFnOutput(
         prior_logits=jnp.zeros((batch, actions)), value=jnp.zeros(batch), embedding=jnp.zeros((batch, HIDDEN))
@@ -57,7 +57,7 @@ def compiled(algorithm: str, actions: int, sims: int, batch: int) -> tuple[Any, 
 
 
 def latent_search(algorithm: str, actions: int, sims: int, batch: int) -> Work:
-    """A whole search, actions and their weights."""
+    """Measures a complete search, including actions and weights."""
     search, root = compiled(algorithm, actions, sims, batch)
     keys = itertools.cycle([jax.random.PRNGKey(number) for number in range(16)])
 
@@ -69,14 +69,14 @@ def latent_search(algorithm: str, actions: int, sims: int, batch: int) -> Work:
 
 
 def latent_memory(actions: int, sims: int, batch: int) -> dict[str, Any]:
-    """What a search takes by the compiler's count. To run one would take minutes."""
+    """Returns the memory of a search by the compiler's analysis; running it would take minutes."""
     search, _ = compiled("muzero", actions, sims, batch)
     counted = search.memory_analysis()
     return {"peak": counted.temp_size_in_bytes + counted.output_size_in_bytes}
 
 
 def about() -> dict[str, Any]:
-    """Which versions these are."""
+    """Returns the versions."""
     return {"packages": {name: version(name) for name in ("mctx", "jax")}}
 
 

@@ -1,4 +1,4 @@
-"""The process that measures OpenSpiel's C++ search. Runs in the environment of that peer."""
+"""The worker process of OpenSpiel's C++ search; runs in its own environment."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ NOTHING = np.zeros(2)
 
 
 def bot(game: pyspiel.Game, sims: int) -> pyspiel.MCTSBot:
-    """Plain UCT: one rollout a simulation, no limit of memory (0), nothing proven."""
+    """UCT with one rollout per simulation, no memory limit (0) and no proofs."""
     evaluator = pyspiel.RandomRolloutEvaluator(1, 1)
     return pyspiel.MCTSBot(game, evaluator, UCT_C, sims, 0, False, 1, False, pyspiel.ChildSelectionPolicy.UCT)
 
 
 def uct(game: str, sims: int) -> Work:
-    """A search from the start."""
+    """Searches from the start."""
     loaded = pyspiel.load_game(game)
     start, searcher = loaded.new_initial_state(), bot(loaded, sims)
 
@@ -37,20 +37,20 @@ def uct(game: str, sims: int) -> Work:
 
 
 class Free(python_mcts.Evaluator):  # type: ignore[misc]
-    """An evaluator that costs as little as one can."""
+    """A constant evaluator of minimal cost."""
 
     def evaluate(self, state: Any) -> Any:
-        """An even position."""
+        """Returns zeros."""
         return NOTHING
 
     def prior(self, state: Any) -> Any:
-        """All moves alike."""
+        """Returns uniform priors."""
         actions = state.legal_actions()
         return [(action, 1 / len(actions)) for action in actions]
 
 
 def puct_python(game: str, sims: int) -> Work:
-    """A search in Python from the start, with a free evaluator."""
+    """Searches in Python from the start with the constant evaluator."""
     loaded = pyspiel.load_game(game)
     start = loaded.new_initial_state()
     searcher = python_mcts.MCTSBot(
@@ -71,7 +71,7 @@ def puct_python(game: str, sims: int) -> Work:
 
 
 def playout_length(game: str, games: int) -> dict[str, Any]:
-    """Mean number of moves of a random game, passes of Othello not counted."""
+    """Returns the mean number of moves of a random game, without passes of Othello."""
     start = pyspiel.load_game(game).new_initial_state()
     draw = random.Random(1)
     moves = 0
@@ -85,7 +85,7 @@ def playout_length(game: str, games: int) -> dict[str, Any]:
 
 
 def memory(game: str, sims: int) -> dict[str, Any]:
-    """What one search adds to this process."""
+    """Returns the memory that one search adds to this process."""
     loaded = pyspiel.load_game(game)
     start = loaded.new_initial_state()
     bot(loaded, 100).step(start)
@@ -95,7 +95,7 @@ def memory(game: str, sims: int) -> dict[str, Any]:
 
 
 def about() -> dict[str, Any]:
-    """Which version this is."""
+    """Returns the version."""
     return {"packages": {"open_spiel": version("open_spiel")}}
 
 

@@ -1,6 +1,6 @@
-"""The process that measures searches written in Python: `mcts` and `mctspy`. Runs in the environment of those peers.
+"""The worker process of the Python searches `mcts` and `mctspy`; runs in their environment.
 
-Both get the same game as Pondertree, behind the methods they ask for.
+Both use the same game as Pondertree through adapters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from worker import Work, serve
 
 
 class ForMcts(tic_tac_toe.State):
-    """As `mcts` wants it: one value for the first player, whoever asks."""
+    """The interface of `mcts`: values are for the first player."""
 
     __slots__ = ()
 
@@ -42,7 +42,7 @@ class ForMcts(tic_tac_toe.State):
 
 
 class ForMctspy(tic_tac_toe.State):
-    """As `mctspy` wants it."""
+    """The interface of `mctspy`."""
 
     __slots__ = ()
 
@@ -70,7 +70,7 @@ class ForMctspy(tic_tac_toe.State):
 
 
 def python_uct(package: str, sims: int) -> Work:
-    """A search from the start."""
+    """Searches from the start."""
 
     def with_mcts() -> int:
         mcts(iterationLimit=sims, explorationConstant=1.0).search(ForMcts())
@@ -84,7 +84,7 @@ def python_uct(package: str, sims: int) -> Work:
 
 
 def about() -> dict[str, Any]:
-    """Which versions these are."""
+    """Returns the versions."""
     return {"packages": {name: version(name) for name in ("mcts", "mctspy")}}
 
 

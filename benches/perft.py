@@ -1,4 +1,4 @@
-"""Leaves of the tree of legal chess moves per second, the last ply counted without being played."""
+"""Chess perft: leaves per second, with bulk counting at the last ply."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from harness import Plan, Row, duel, ours, peer
 
-#: Name, FEN, depth, depth of the quick run. Kiwipete is the position that every move generator is tested on.
+#: Name, FEN, depth, depth of the quick run. Kiwipete is the standard test position of move generators.
 POSITIONS = (
     ("the start", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", 6, 3),
     ("Kiwipete", "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", 5, 3),
@@ -15,7 +15,7 @@ BAR = 120e6
 
 
 def rows(plan: Plan) -> list[Row]:
-    """Our own rate has a bar; the ratio is for information."""
+    """Measures perft; the bar is on the absolute rate."""
     found = []
     with ExitStack() as stack:
         mine = stack.enter_context(ours())

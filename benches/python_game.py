@@ -1,4 +1,4 @@
-"""UCT on a game written in Python, against searches written in Python. Most of the time is the game's own."""
+"""UCT on a game written in Python, against searches written in Python. The game dominates the time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harness import Plan, Row, duel, ours, peer
 
 
 def rows(plan: Plan) -> list[Row]:
-    """For information: there is no bar."""
+    """Measures both; without a bar."""
     sims = plan.size(2_000, 30)
     found = []
     with ExitStack() as stack:

@@ -1,8 +1,8 @@
-"""Many positions searched in one call: what a second thread brings.
+"""Many positions searched in one call: speedup by a second thread.
 
-Wall time, so this needs two cores to itself. Others can only lower the ratio of a pair whose single thread had its core
-to itself, so the best of those pairs is taken; where there is none, nothing is. A second row says from CPU times, which
-others disturb less, what the ratio could be at best: the engine's part of the work halved, the rest as it is.
+Wall time requires two idle cores. Other load can only reduce the ratio of a pair whose single-threaded run had a core
+to itself, so the best of those pairs is reported, if any. A second row gives the upper bound from CPU times (Amdahl's
+law: the engine's part halved), which other load affects less.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 from harness import Plan, Row, Worker, ours, spread
 
-#: The share of the wall time that a single thread must have run for its pair to count.
+#: The minimum ratio of CPU time to wall time of the single-threaded run for its pair to count.
 CALM = 0.97
 
 
 def rows(plan: Plan) -> list[Row]:
-    """One thread and two, in turn."""
+    """Measures one and two threads alternately."""
     sizes = {"count": plan.size(256, 6), "sims": plan.size(1_000, 30)}
     what = f"{sizes['count']} Connect 4 positions x {sizes['sims']:,} simulations, 2 threads over 1"
     with ours() as worker:

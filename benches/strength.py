@@ -1,8 +1,8 @@
-"""How strong the hybrid search is, and which steps made it so. `python benches/strength.py --record`.
+"""Playing strength of the hybrid search, and the gain of each change. `python benches/strength.py --record`.
 
-Steps are matches of the search with one thing changed against the search without it, at equal time. With `--stockfish`
-the default also plays against Stockfish, which its option `UCI_Elo` makes as weak as is wanted: at several strengths,
-so that they bracket our own. Results go to strength.json, and from there into RESULTS.md.
+Each step is a match of the search with one change against the search without it, at equal time. With `--stockfish` the
+default also plays against Stockfish at several `UCI_Elo` levels that bracket its strength. Results are stored in
+strength.json and shown in RESULTS.md.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ FILE = Path(__file__).parent / "strength.json"
 #: Random plies before each pair of games.
 PLIES = 6
 
-#: Where the steps began: the categories alone, and PeSTO's published weights.
+#: The baseline: move categories alone, with the published PeSTO weights.
 FIRST = {"move_scores": "none", "evaluator": "pesto:published"}
 SCORED = {"move_scores": "learned", "evaluator": "pesto:published"}
 
-#: What was tried, in this order: the name, the settings with it, those without it, whether it is now the default.
+#: Changes in order: name, parameters with it, parameters without it, whether it is now the default.
 STEPS: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
     ("scores of moves", SCORED, FIRST, True),
     ("then exploration_constant=1.0", {**SCORED, "exploration_constant": 1.0}, SCORED, False),
@@ -45,14 +45,14 @@ STEPS: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
 
 
 def player(seconds: float, settings: dict[str, Any]) -> str:
-    """A player in words."""
+    """Returns the match specification of a player."""
     return ",".join([f"hybrid:time_limit={seconds}", *(f"{name}={value}" for name, value in settings.items())])
 
 
 def rating(levels: Sequence[float], scores: Sequence[float], games: Sequence[int]) -> tuple[float, float]:
-    """(the Elo at which the points expected against opponents of these levels are those that were won, 1.96 errors).
+    """Returns (maximum-likelihood Elo against opponents of known levels, 1.96 standard errors).
 
-    The error is that of games without draws that do not depend on each other, which is on the careful side.
+    The error assumes independent games without draws, which overestimates it.
     """
 
     def expected(own: float) -> list[float]:
@@ -68,7 +68,7 @@ def rating(levels: Sequence[float], scores: Sequence[float], games: Sequence[int
 
 
 def main() -> int:
-    """Plays the steps, or against Stockfish."""
+    """Plays the steps, or matches against Stockfish."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", metavar="TEXT", default="", help="the steps whose name has this in it")
     parser.add_argument("--seconds", type=float, default=0.02, help="a move (default: 0.02)")
@@ -106,9 +106,9 @@ def main() -> int:
             on_failure="loss" if given.stockfish else "error",
             concurrency=given.concurrency,
         )
-        told = result.as_json()
+        summary = result.as_json()
         row = about | {"date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"}
-        row |= {name: told[name] for name in ("games", "wins", "draws", "losses", "pentanomial", "elo", "interval")}
+        row |= {name: summary[name] for name in ("games", "wins", "draws", "losses", "pentanomial", "elo", "interval")}
         print(f"{about}\n{result}\n", flush=True)
         if given.record:
             known = [old for old in known if not about.items() <= old.items()] + [row]

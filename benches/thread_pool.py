@@ -1,15 +1,14 @@
 """The engine's thread pool against rayon and plain threads: small jobs, a forest with a Python evaluator, latent trees.
 
-It needs the engine compiled with other pools to choose from, and compiles nothing itself:
+It requires an engine compiled with the alternative pools:
 
     cargo build --release -p pondertree-bindings --features rayon
     cp target/release/lib_core.so python/pondertree/_core.abi3.so
     python benches/thread_pool.py
 
-Pools alternate in one process, in random order within each round, so that other load on the machine falls on all
-alike. What is printed is each pool's 15th percentile over the rounds (nearer to an idle machine), its median, and the
-median of its ratio to ours within a round.
-`docs/decisions/001-thread-pool.md` has a record and what was decided by it.
+Pools alternate in one process, in random order within each round, so that other load affects all equally. Printed are
+each pool's 15th percentile over the rounds (close to an idle machine), its median, and the median ratio to the built-in
+pool within a round. `docs/decisions/001-thread-pool.md` has a record and the decision.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from pondertree import _core
 from pondertree.games import ConnectFour
 
 POOLS = ("own", "rayon scope", "rayon broadcast", "std scope")
-#: Measurements by name, all in microseconds: what a round gives for a pool.
+#: Measurements of a pool in one round by name, in microseconds.
 Round = dict[str, float]
 
-#: Pieces of a small job, and nanoseconds of each: jobs of 0, 10, 50 and 200 us on one thread.
+#: (Tasks of a small job, nanoseconds each): jobs of 0, 10, 50 and 200 us on one thread.
 SMALL = ((8, 0), (8, 1250), (8, 6250), (8, 25_000))
 #: Microseconds between small jobs.
 GAPS = (0, 100, 1000, 10_000)
@@ -41,14 +40,14 @@ LATENT_TREES, LATENT_ACTIONS, LATENT_SIMULATIONS = 1024, 18, 50
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, float]:
-    """Microseconds of wall and of CPU time, all threads counted."""
+    """Returns microseconds of wall time and of CPU time of all threads."""
     cpu, wall = time.process_time(), time.perf_counter()
     work()
     return 1e6 * (time.perf_counter() - wall), 1e6 * (time.process_time() - cpu)
 
 
 def small_jobs(threads: int, pieces: int, nanoseconds: int, gap: int) -> Round:
-    """Wall time of one job, at the median and at the 99th percentile, and CPU time of a job and the gap before it."""
+    """Measures the median and 99th percentile of a job's wall time, and its CPU time including the gap before it."""
     jobs = min(max(int(150_000 / (gap + pieces * nanoseconds / 1000 + 10)), 20), 1000)
     walls: list[int] = []
     run: Any = _core._time_jobs  # type: ignore[attr-defined]
@@ -58,7 +57,7 @@ def small_jobs(threads: int, pieces: int, nanoseconds: int, gap: int) -> Round:
 
 
 def forest(threads: int) -> Round:
-    """256 trees of Connect 4, 64 simulations each, with an evaluator that answers with a sum."""
+    """Measures 256 trees of Connect 4 with 64 simulations each and a trivial Python evaluator."""
 
     def evaluate(observations: Any) -> tuple[None, Any]:
         return None, np.tanh(observations.sum(axis=(1, 2, 3)) - 20.0)
@@ -69,7 +68,7 @@ def forest(threads: int) -> Round:
 
 
 class Latent:
-    """A learned model that answers at once, from a table: what is left is the engine's work beside an accelerator."""
+    """A learned model by table lookup, which leaves only the engine's work."""
 
     def __init__(self) -> None:
         numbers = np.random.default_rng(0)
@@ -77,20 +76,20 @@ class Latent:
         self.answers[:, 1] = np.tanh(self.answers[:, 1])
 
     def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
-        """Any hidden state."""
+        """Returns any hidden state."""
         rows = self.answers[: len(observations)]
         return observations, rows[:, 2:], rows[:, 1]
 
     def recurrent_inference(self, hidden: Any, actions: Any) -> tuple[Any, Any, Any, Any]:
-        """The same."""
+        """Returns the next hidden state."""
         rows = self.answers[: len(hidden)]
         return hidden, rows[:, 0], rows[:, 2:], rows[:, 1]
 
 
 def latent(threads: int, model: Latent) -> Round:
-    """Plants 1,024 trees of a model, grows two groups in turns as beside an accelerator, reads the answers, drops all.
+    """Measures 1,024 trees in a model in two alternating groups, as with an accelerator, until results are read.
 
-    Of the 120 us or more that a network would take for a batch, the calling thread sleeps 100.
+    The calling thread sleeps 100 us per batch in place of a network, which would take 120 us or more.
     """
     search = pondertree.MuZero(model=model, num_simulations=LATENT_SIMULATIONS, threads=threads, seed=1)
     seen = np.zeros((LATENT_TREES, 1), dtype=np.float32)
@@ -121,14 +120,14 @@ def latent(threads: int, model: Latent) -> Round:
 
 
 def compare(name: str, measure: Callable[[], Round], rounds: int) -> None:
-    """Measures every pool in every round, and prints a line for each."""
+    """Measures every pool in every round and prints a line per pool."""
     found: dict[str, list[Round]] = {pool: [] for pool in POOLS}
     order = random.Random(0)
     for number in range(rounds + 1):
         for pool in order.sample(POOLS, len(POOLS)):
             _core._choose_thread_pool(pool)  # type: ignore[attr-defined]
             spent = measure()
-            if number:  # the first warms up
+            if number:  # warm-up
                 found[pool].append(spent)
     _core._choose_thread_pool("own")  # type: ignore[attr-defined]
     for pool in POOLS:
@@ -143,7 +142,7 @@ def compare(name: str, measure: Callable[[], Round], rounds: int) -> None:
 
 
 def main() -> None:
-    """Runs all, or those whose names have one of the words given."""
+    """Runs all measurements, or those whose names contain a given text."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*")
     parser.add_argument("--threads", type=int, default=2)

@@ -1,4 +1,4 @@
-"""Tic-tac-toe as a user of the library might write it: a small class in Python, with no thought of speed."""
+"""Tic-tac-toe as a short Python class, not optimised."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4
 
 
 class State:
-    """A position; `play` gives the next one."""
+    """An immutable position."""
 
     __slots__ = ("board", "is_terminal", "to_play", "winner")
 
@@ -24,15 +24,15 @@ class State:
         self.is_terminal = self.winner is not None or None not in board
 
     def legal_actions(self) -> list[int]:
-        """The empty squares."""
+        """Returns the empty squares."""
         return [square for square, owner in enumerate(self.board) if owner is None]
 
     def play(self, action: int) -> Self:
-        """The position after a move."""
+        """Returns the position after a move."""
         return type(self)((*self.board[:action], self.to_play, *self.board[action + 1 :]), 1 - self.to_play)
 
     def returns(self) -> tuple[float, float]:
-        """The result for both players."""
+        """Returns the results of both players."""
         if self.winner is None:
             return 0.0, 0.0
         return (1.0, -1.0) if self.winner == 0 else (-1.0, 1.0)

@@ -1,14 +1,13 @@
-"""UCT with one random playout a simulation, against the C++ search of OpenSpiel.
+"""UCT with one random playout per simulation, against OpenSpiel's C++ search.
 
-The same search on both sides: UCB1 with the same weight, from the start, whole playouts, ties broken at random, nothing
-proven, a new tree for each search.
+Both searches use UCB1 with the same constant, complete playouts, random tie-breaking, no proofs, and a new tree per
+search from the starting position.
 
-The same games too. OpenSpiel's chess is drawn at the third repetition, after 100 half-moves without capture or pawn
-move, by stalemate, and where neither side has the pieces for a mate (bare kings, one knight, bishops of one colour; two
-knights play on). Inside a search, that is what ends a game of chess here as well. (Outside of one, the first two are
-draws that may be claimed, and a game ends by itself at the fifth repetition and after 150 half-moves.) Othello has
-passes on both sides and ends when nobody can move. That the playouts are of one kind shows in their mean length, which
-is measured too.
+Rules are equal, too. OpenSpiel's chess is drawn by threefold repetition, by the 50-move rule, by stalemate and by
+insufficient material (bare kings, one knight, bishops of one colour; not two knights); within a search Pondertree
+applies the same draws. (Elsewhere threefold repetition and the 50-move rule must be claimed, and the automatic draws
+are fivefold repetition and 75 moves.) Othello has passes and ends when neither side can move. The mean playout length
+is measured as a check.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ CASES: tuple[tuple[str, int, float | None], ...] = (
     ("connect_four", 100_000, None),
 )
 
-#: Games whose mean length is taken.
+#: Games for the mean playout length.
 LENGTHS = {"connect_four": 4_000, "tic_tac_toe": 4_000, "othello": 1_000, "chess": 300}
 
 
 def rows(plan: Plan) -> list[Row]:
-    """Speed, then lengths."""
+    """Measures speed and playout lengths."""
     found = []
     with ExitStack() as stack:
         mine = stack.enter_context(ours())

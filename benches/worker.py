@@ -1,7 +1,7 @@
-"""What every measured process does: read a job from each line of stdin, answer it by one line of JSON.
+"""The loop of measured processes: reads a job per line of stdin and writes its result as a line of JSON.
 
-Standard library only, for it also runs in the environments of the peers. A process lives through all rounds of a
-comparison and is idle while its rival is measured.
+Standard library only, since it also runs in the environments of peers. A process lives through all rounds of a
+comparison and is idle while the other side is measured.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-#: Given the settings of a job, does one unit of work each time it is called, and says how many things it has done.
+#: Takes the parameters of a job and returns a function that does one unit of work and returns the operations done.
 Work = Callable[[], int]
 
 
 def rate(make: Callable[..., Work], *, seconds: float, **settings: Any) -> dict[str, Any]:
-    """Calls the work until `seconds` of this process's CPU time are spent; once before that, to warm up."""
+    """Calls the work once to warm up, then until `seconds` of CPU time of this process are spent."""
     work = _made(make, settings)
     units, cpu, wall = 0, time.process_time(), time.perf_counter()
     while True:
@@ -41,7 +41,7 @@ def _made(make: Callable[..., Work], settings: dict[str, Any]) -> Work:
 
 
 def resident_bytes() -> int:
-    """Memory this process holds now; where the system does not tell (macOS), the most it has ever held."""
+    """Returns the resident set size; on macOS, which does not report it, the peak."""
     try:
         with open("/proc/self/statm", encoding="ascii") as statm:
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -50,7 +50,7 @@ def resident_bytes() -> int:
 
 
 def serve(rates: dict[str, Callable[..., Work]], answers: dict[str, Callable[..., dict[str, Any]]]) -> None:
-    """Answers jobs until stdin ends: `rates` are timed here, `answers` give their own numbers."""
+    """Runs jobs until stdin ends: `rates` are timed here, `answers` return their own figures."""
     for line in sys.stdin:
         job = json.loads(line)
         name = job.pop("job")

@@ -31,12 +31,12 @@ SIGNS = "KQRBNPkqrbnp12345678/ -wbabcdefgh09\0\N{SNOWMAN}xAHah"
 
 
 def a_fen(rng: Random) -> str:
-    """Mutated, put together at random, or nothing like a FEN."""
+    """Returns a mutated FEN, a random one, or arbitrary text."""
     kind = rng.randrange(10)
     if kind == 0:
         return str(rng.choice(TEXTS))
     if kind < 4:
-        # Mostly few pieces, so that many positions are legal.
+        # Few pieces, so that many positions are legal.
         pieces = rng.choice(["KQRBNPkqrbnp", "QRBNPqrbnp", "BNbn", "Pp"])
         squares = [rng.choice(pieces) if rng.random() < rng.choice([0.02, 0.1, 0.4]) else "1" for _ in range(64)]
         if rng.random() < 0.8:
@@ -56,7 +56,7 @@ def a_fen(rng: Random) -> str:
         clocks = [str(rng.choice([0, 0, 1, 1, 99, 100, 149, 150, 65535, 10**12, -1])) for _ in range(2)]
         return " ".join([board, *rest, *clocks])
     if kind < 8:
-        # A game from some position; then pieces may change places.
+        # Random moves from a position; then pieces may be swapped.
         state = Chess(rng.choice(FENS))
         for _ in range(rng.choice([0, 3, 10, 40])):
             if not state.is_terminal:
@@ -83,7 +83,7 @@ def a_fen(rng: Random) -> str:
 
 
 def fens(rng: Random) -> Call:
-    """A position, and everything that can be asked of it."""
+    """Calls every method of a position."""
     fen = a_fen(rng)
 
     def call() -> None:
@@ -120,7 +120,7 @@ WORDS += " infinite ponder searchmoves wtime btime winc binc movestogo depth nod
 
 
 def uci_lines(rng: Random, length: int) -> list[str]:
-    """Commands, most of them nearly right."""
+    """Returns commands, most of them nearly valid."""
     from pondertree.uci.options import TABLE
 
     moves = ["e2e4", "e7e5", "g1f3", "b8c6", "f1b5", "a1a6", "0000", "e2e9", "O-O", "\0", "x" * 3000]
@@ -133,7 +133,7 @@ def uci_lines(rng: Random, length: int) -> list[str]:
         elif kind == 1:
             line = f"position startpos moves {' '.join(moves[: rng.randrange(7)])}"
         elif kind < 4:
-            # Simulations and times that end soon; whatever else is on the line.
+            # Short limits, with any other arguments.
             more = rng.choice(["", " depth 3", " mate 1", " infinite", " ponder", " wtime -5", " searchmoves e2e4 x"])
             line = f"go {rng.choice(['nodes', 'movetime'])} {rng.choice([0, 1, 5, 20, -3, 10**30, 'x'])}{more}"
         elif kind < 7:
@@ -154,20 +154,20 @@ def uci_lines(rng: Random, length: int) -> list[str]:
             line = rng.choice(["", " ", "\t", "x" * 100_000, "go " + "nodes " * 5000, "position startpos moves " * 500])
         else:
             line = "stop"
-        # `quit` and endless thinking are for the end.
+        # `quit` and infinite searches come last.
         lines.append(re.sub(r"\bquit\b", "quitt", line).replace("\n", " ").replace("\r", " "))
     return lines
 
 
 def goes(lines: list[str]) -> int:
-    """How many of the lines are a `go`, as the engine reads them."""
+    """Returns the number of `go` commands among the lines, as the engine parses them."""
     from pondertree.uci.protocol import Go, parse
 
     return sum(isinstance(parse(line), Go) for line in lines)
 
 
 def uci(rng: Random) -> Call:
-    """A stream of commands to an engine in this process: each `go` has its `bestmove`, and nothing is raised."""
+    """Sends a stream of commands to an engine in this process: each `go` gets a `bestmove`, and nothing is raised."""
     lines = uci_lines(rng, 20)
 
     def call() -> None:
@@ -190,14 +190,14 @@ def uci(rng: Random) -> Call:
 
 
 def check_uci(said: list[str], lines: list[str]) -> None:
-    """What an engine has said is complete, and well-formed."""
+    """Checks that the output of an engine is complete and well-formed."""
     moves = [line for line in said if line.startswith("bestmove")]
     assert len(moves) == goes(lines), (len(moves), goes(lines))
     assert all(re.fullmatch(r"bestmove (\(none\)|[a-h][1-8][a-h][1-8][qrbn]?)( ponder .*)?", line) for line in moves), (
         moves
     )
     wrong = [line for line in said if "command failed" in line or "panic" in line.lower()]
-    # Whatever a search cannot do, it says by an error of ours.
+    # Failures of a search are PondertreeErrors.
     wrong += [
         line
         for line in said
@@ -207,7 +207,7 @@ def check_uci(said: list[str], lines: list[str]) -> None:
 
 
 def uci_program(rng: Random) -> Call:
-    """The same as bytes to the program, some of them no text."""
+    """Sends a stream of bytes to the program, not all of it valid UTF-8."""
     lines = [line for line in uci_lines(rng, 20) if len(line) < 5000]
     junk = [bytes(rng.randrange(256) for _ in range(rng.randrange(40))).replace(b"\n", b"") for _ in range(3)]
     environment = {**os.environ, "PYTHONIOENCODING": rng.choice(["utf-8", "ascii", "latin-1"])}

@@ -1,10 +1,10 @@
-"""Fuzzes what is not a file: arguments, games, evaluators, models, FENs, UCI streams and the command line.
+"""Fuzzes all inputs besides files: arguments, games, evaluators, models, FENs, UCI streams and the command line.
 
     python scripts/fuzz_inputs.py --inputs 5000 --seed 1
     python scripts/fuzz_inputs.py --kind fens --seed 1 --first 17 --inputs 1
 
-`fuzzing.py` has the harness and says what the outcomes are. Here a TypeError counts as typed if its message names an
-argument that was given hostile values: README.md allows it. After a failure the search must still work.
+`fuzzing.py` has the harness and defines the outcomes. Here a TypeError that names a hostile argument also counts as
+typed, as documented in README.md. After a failure the search must remain usable.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ SHARED = ("time_limit", "max_nodes", "max_memory", "seed", "in_flight", "threads
 
 
 def nothing(_: Any) -> None:
-    """Nothing more is done with a result."""
+    """Ignores a result."""
 
 
 def search_on(state: Any) -> Callable[[Any], object]:
-    """Uses a search that was made, within bounds."""
+    """Runs a constructed search with small limits."""
 
     def use(search: Any) -> object:
         tree = search.tree(state)
@@ -55,17 +55,17 @@ def search_on(state: Any) -> Callable[[Any], object]:
 
 
 def a_forest() -> Any:
-    """Two trees that have grown a little."""
+    """Returns a small forest of two trees."""
     return pondertree.UCT(20, seed=1).forest([ConnectFour()] * 2).simulate(20)
 
 
 def still_works(forest: Any) -> Callable[[Any], object]:
-    """Grows the trees on; called after failures too."""
+    """Simulates further, also after failures."""
     return lambda _: forest.simulate(2)
 
 
 def methods() -> dict[str, Made]:
-    """Methods of searches, trees, results and nodes."""
+    """Returns methods of searches, trees, results and nodes."""
     search, forest = pondertree.UCT(10, seed=1), a_forest()
     tree = pondertree.AlphaZero(even(7), 20, seed=1).tree(ConnectFour()).simulate(20)
     result = tree.result()
@@ -100,7 +100,7 @@ def methods() -> dict[str, Made]:
 
 
 def presets() -> dict[str, Made]:
-    """Searches; what was made is used."""
+    """Returns search constructors; a constructed search is run."""
     return {
         "UCT": (pondertree.UCT, {"num_simulations": 8}, search_on(TicTacToe())),
         "UCT in Python": (pondertree.UCT, {"num_simulations": 8}, search_on(Row())),
@@ -118,7 +118,7 @@ def presets() -> dict[str, Made]:
 
 
 def functions() -> dict[str, Made]:
-    """Games, chess, evaluators and models."""
+    """Returns functions on games, chess, evaluators and models."""
     board, four = Chess(), ConnectFour()
     pesto, pool = chess.Pesto(), models.HiddenPool(4)
     late = four.play(3).play(3).play(3).play(3).play(3).play(3).play(0).play(0).play(0).play(0).play(0).play(0)
@@ -171,12 +171,12 @@ def functions() -> dict[str, Made]:
 
 
 def evaluate_with(evaluator: Any) -> object:
-    """A small search with an evaluator."""
+    """Runs a small search with an evaluator."""
     return pondertree.AlphaZero(evaluator, 6, seed=1).run(TicTacToe())
 
 
 def programs() -> dict[str, Made]:
-    """Matches, tuning and the configuration of learning; nothing is left running for long."""
+    """Returns functions of matches, tuning and training configuration, with short runs."""
     from pondertree import learn, tune
     from pondertree.testing import check_game
 
@@ -202,7 +202,7 @@ def programs() -> dict[str, Made]:
         "load": (pondertree.load, {"path": "nowhere"}, nothing),
         "check_game": (check_game, {"factory": Row, "games": 2}, nothing),
     }
-    for name in ("Network", "SelfPlay", "Replay", "Learner", "MuZero", "Evaluation"):
+    for name in ("Network", "SelfPlay", "Replay", "Learner", "LatentModel", "Evaluation"):
         made[f"{name}Config"] = (getattr(learn, f"{name}Config"), {}, nothing)
     return made
 
@@ -213,9 +213,9 @@ TARGETS: dict[str, Callable[[], dict[str, Made]]] = {
     "functions": functions,
     "programs": programs,
 }
-#: Paths that can be written to are for `fuzz_files.py`.
+#: Output paths are fuzzed by `fuzz_files.py`.
 PATHS = {"path", "out", "pgn", "record", "openings"}
-#: Large numbers that are right there, and take long.
+#: Parameters whose large values are valid but slow.
 LONG = {
     "budget",
     "mate_search_budget",
@@ -231,7 +231,7 @@ LONG |= {"num_simulations", "n", "depth", "max_memory", "capacity", "minimax_dep
 
 
 def parameters_of(function: Callable[..., Any]) -> list[str]:
-    """The names of arguments, those that all searches share included."""
+    """Returns the names of the parameters, including those that all searches share."""
     try:
         found = inspect.signature(function).parameters.values()
     except ValueError:
@@ -242,14 +242,14 @@ def parameters_of(function: Callable[..., Any]) -> list[str]:
 
 @functools.cache
 def warm_up() -> None:
-    """Imports what takes long, before the time of an input begins."""
+    """Imports slow modules before the time of an input starts."""
     with contextlib.suppress(ImportError):
         importlib.import_module("torch")
     programs()
 
 
 def arguments(rng: Random) -> Call:
-    """A function of the package, with one or two arguments that are wrong."""
+    """Calls a function of the package with one or two hostile arguments."""
     warm_up()
 
     def call() -> object:
@@ -285,12 +285,12 @@ def _is_large(value: Any) -> bool:
 
 
 def options_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The parsers of the commands."""
+    """Returns the parsers of the commands."""
     [commands] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     return dict(commands.choices)
 
 
-#: Command lines that are right; `POSITIONS` is a file that is written before the call.
+#: Valid command lines; `POSITIONS` is a file that is written before the call.
 POSITIONS = "positions.epd"
 COMMAND_LINES = {
     "search": ["connect4", "--simulations", "5"],
@@ -303,7 +303,7 @@ COMMAND_LINES = {
 
 
 def a_value(rng: Random) -> str:
-    """A value of an option: small, or hostile."""
+    """Returns an option value, small or hostile."""
     if rng.random() < 0.3:
         return rng.choice(["1", "2", "0.5", "first", "connect4"])
     if rng.random() < 0.5:
@@ -312,7 +312,7 @@ def a_value(rng: Random) -> str:
 
 
 def command_line(rng: Random) -> Call:
-    """A command, mostly with arguments that are wrong: then one line on stderr and the status 1 or 2."""
+    """Runs a command with mostly invalid arguments: one line on stderr and exit status 1 or 2."""
     from pondertree.cli import main, parser
     from pondertree.cli.arguments import MAX_MESSAGE_LENGTH
 
@@ -321,7 +321,7 @@ def command_line(rng: Random) -> Call:
     words = list(COMMAND_LINES[command])
     for _ in range(rng.choice([0, 1, 1, 2])):
         value = a_value(rng)
-        if len(value) > 1 and value[:2].isdigit():  # right, and takes long
+        if len(value) > 1 and value[:2].isdigit():  # valid but slow
             value = "-" + value
         if rng.randrange(3) == 0:
             words[rng.randrange(len(words))] = value
@@ -329,7 +329,7 @@ def command_line(rng: Random) -> Call:
             action = rng.choice([action for action in parsers[command]._actions if action.option_strings])
             words += [action.option_strings[0], *([] if action.nargs == 0 else [value])]
     if command == "train":
-        # The last one counts, and no folder can be made there: a training that is right would take long.
+        # The last one wins and cannot be created, since a valid training would be slow.
         words += ["--out", "/dev/null/x"]
 
     def call() -> None:
@@ -350,7 +350,7 @@ def command_line(rng: Random) -> Call:
         assert "Traceback" not in said, said[-MAX_MESSAGE_LENGTH:]
         if status:
             assert len(said.splitlines()) == 1, said[:MAX_MESSAGE_LENGTH]
-            assert len(said) <= MAX_MESSAGE_LENGTH + 80, said[:200]  # with the name of the command
+            assert len(said) <= MAX_MESSAGE_LENGTH + 80, said[:200]  # including the name of the command
             raise InvalidArgumentError(said)
 
     return call

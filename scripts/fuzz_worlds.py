@@ -1,4 +1,4 @@
-"""Kinds of input for `fuzz_inputs.py`: games, evaluators and learned models that lie, raise or change."""
+"""Kinds of input for `fuzz_inputs.py`: games, evaluators and models that return invalid data, raise or mutate."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PROPERTIES = ("is_terminal", "to_play", "num_actions", "num_players", "zero_sum"
 
 
 def hostile_game(rng: Random) -> type[Row]:
-    """A game some of whose methods lie: from a ply on, now and then, or always."""
+    """A game with invalid methods: from a ply on, sometimes, or always."""
     base = rng.choice([Row, Row, Paid, Three])
     calls = [0]
     replaced: dict[str, Any] = {}
@@ -78,7 +78,7 @@ def hostile_game(rng: Random) -> type[Row]:
 
         replaced[name] = property(answer) if name in PROPERTIES else answer
     if rng.random() < 0.1:
-        # Changes what it is asked about.
+        # Mutates its argument.
         def change(self: Any, action: Any) -> Any:
             self.moves = Row.play(self, action).moves
             return self
@@ -89,7 +89,7 @@ def hostile_game(rng: Random) -> type[Row]:
 
 
 def a_search(rng: Random, actions: int = 3) -> Any:
-    """Any search with settings that are right."""
+    """Returns a search with valid parameters."""
     shared: dict[str, Any] = {
         "seed": rng.randrange(9),
         "in_flight": rng.choice([1, 1, 4]),
@@ -113,7 +113,7 @@ def a_search(rng: Random, actions: int = 3) -> Any:
 
 
 def a_game(rng: Random) -> Call:
-    """A search of a hostile game, then one of a sound game with the same object."""
+    """Searches a hostile game, then a valid one with the same search."""
     game, search, what = hostile_game(rng), a_search(rng), rng.randrange(6)
 
     def call() -> None:
@@ -147,7 +147,7 @@ def a_game(rng: Random) -> Call:
 
 
 def bent(rng: Random, rows: Any) -> Any:
-    """An array of an answer, with something wrong."""
+    """Returns an invalid variant of an output array."""
     array = np.array(rows, dtype=np.float64)
     bad = [float("nan"), float("inf"), -float("inf"), 1e300, -1e13, 2.0, 1e40]
     changes: list[Callable[[], Any]] = [
@@ -178,12 +178,12 @@ def bent(rng: Random, rows: Any) -> Any:
 
 
 def raise_one(rng: Random) -> Any:
-    """An exception of any kind that an evaluator may raise."""
+    """Raises one of the exceptions that an evaluator may raise."""
     raise rng.choice([ZeroDivisionError, KeyError, MemoryError, RecursionError, StopIteration, OSError, TypeError])("x")
 
 
 class HostileEvaluator:
-    """Right until a call, then wrong, once or always. The kind of its methods is drawn too."""
+    """An evaluator with a random interface that fails from a call on, once or always."""
 
     def __init__(self, rng: Random, actions: int) -> None:
         self._chance, self._actions = rng, actions
@@ -223,7 +223,7 @@ class HostileEvaluator:
         if kind == 2:
             return rng.choice([(policy,), (policy, values, values), [policy, values], {"policy": policy}, policy])
         if kind == 3:
-            # Keeps what it was given, and changes it later.
+            # Retains its inputs and mutates them later.
             self._kept.append(given)
             for earlier in self._kept:
                 with contextlib.suppress(Exception):
@@ -235,7 +235,7 @@ class HostileEvaluator:
 
 
 def an_evaluator(rng: Random) -> Call:
-    """A search with a hostile evaluator; then the same object with the call that is right again."""
+    """Searches with a hostile evaluator, then again after it has become valid."""
     state, actions = rng.choice([(TicTacToe(), 9), (ConnectFour(), 7), (Row(), 3), (Paid(), 3), (Three(), 3)])
     evaluator: Any = HostileEvaluator(rng, actions)
     wrapped = rng.randrange(6)
@@ -273,7 +273,7 @@ def an_evaluator(rng: Random) -> Call:
 
 
 def a_hostile_model(rng: Random) -> Any:
-    """A model that is right until a call."""
+    """A model that fails from a call on."""
     calls, from_call, once = [0], rng.randrange(1, 6), rng.random() < 0.4
 
     def is_wrong() -> bool:
@@ -321,7 +321,7 @@ def a_hostile_model(rng: Random) -> Any:
 
 
 def a_model_search(rng: Random) -> Call:
-    """A search in a hostile model, from states and from bare observations."""
+    """Searches in a hostile model, from states and from observations."""
     model = a_hostile_model(rng)
     state: Any = rng.choice([Row(), Paid(), np.zeros(4, np.float32), np.zeros((2, 2)), TicTacToe()])
     shared: dict[str, Any] = {"seed": 1, "in_flight": rng.choice([1, 4]), "num_simulations": 16}

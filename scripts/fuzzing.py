@@ -1,6 +1,6 @@
-"""The harness of the fuzzers: seeded inputs in a child process, limits of time and memory, and a count of outcomes.
+"""The harness of the fuzzers: seeded inputs in a child process with time and memory limits, and a table of outcomes.
 
-A fuzzer is a script that hands its kinds of input to `main`. A kind is a function `make(random) -> call`: `random`, a
+A fuzzer is a script that passes its kinds of input to `main`. A kind is a function `make(random) -> call`: `random`, a
 `random.Random`, decides everything about the input, and `call()` passes it to the package. The outcome of an input is
 
     ok       the call returned
@@ -9,8 +9,9 @@ A fuzzer is a script that hands its kinds of input to `main`. A kind is a functi
     hang     it did not return within the time limit
     crash    the process died
 
-Input `n` depends on its kind, the seed and `n` alone: `--kind K --seed S --first n --inputs 1` repeats it. The working
-directory of the child is an empty temporary folder. The exit status is 1 if any outcome is untyped, hang or crash.
+Input `n` depends on its kind, the seed and `n` alone: `--kind K --seed S --first n --inputs 1` reproduces it. The
+working directory of the child is an empty temporary folder. The exit status is 1 if any outcome is untyped, hang or
+crash.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ from pondertree.errors import PondertreeError
 Make = Callable[[random.Random], Callable[[], object]]
 
 OUTCOMES = ("ok", "typed", "untyped", "hang", "crash")
-#: What `faulthandler` writes before it ends a process whose time is up.
+#: The message of `faulthandler` at a timeout.
 TIMEOUT = "Timeout ("
-#: Different findings that are printed in full for each kind; the rest are counted.
-MOST_PRINTED = 10
+#: Distinct findings printed per kind; the rest are counted.
+MAX_PRINTED = 10
 
 
 def main(kinds: Mapping[str, Make], about: str | None, argv: Sequence[str] | None = None) -> int:
@@ -48,7 +49,7 @@ def main(kinds: Mapping[str, Make], about: str | None, argv: Sequence[str] | Non
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kind", action="append", choices=list(kinds), help="a kind of input (repeatable); else all")
     parser.add_argument("--inputs", type=int, default=1000, help="inputs per kind (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="what inputs are drawn from (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the inputs (default: %(default)s)")
     parser.add_argument("--first", type=int, default=0, help="number of the first input (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=20.0, help="time limit per input (default: %(default)s)")
     parser.add_argument("--memory", type=float, default=4.0, help="GiB an input may allocate (default: %(default)s)")
@@ -64,7 +65,7 @@ def main(kinds: Mapping[str, Make], about: str | None, argv: Sequence[str] | Non
         counts[name][outcome] += 1
         if outcome not in ("ok", "typed"):
             findings[name][detail] += 1
-            if findings[name][detail] == 1 and len(findings[name]) <= MOST_PRINTED:
+            if findings[name][detail] == 1 and len(findings[name]) <= MAX_PRINTED:
                 again = f"--kind {name} --seed {options.seed} --first {number} --inputs 1"
                 print(f"{outcome}: {again}\n{detail}", flush=True)
     width = max(map(len, [*counts, "kind"]))
@@ -79,7 +80,7 @@ def _end(options: argparse.Namespace) -> int:
 
 
 def _outcomes(plan: list[tuple[str, int]], given: list[str]) -> Iterator[tuple[str, int, str, str]]:
-    """(kind, number, outcome, detail) of every input; a child that dies is replaced by one for the inputs after."""
+    """Yields (kind, number, outcome, detail) of every input; after a crash a new child continues."""
     place = 0
     roots = [str(Path(part).absolute()) for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
     while place < len(plan):
@@ -102,7 +103,7 @@ def _outcomes(plan: list[tuple[str, int]], given: list[str]) -> Iterator[tuple[s
                 stderr.seek(0)
                 said = stderr.read()
                 hung = TIMEOUT in said
-                if status > 0 and not hung:  # what the package raises is caught: the fuzzer itself failed
+                if status > 0 and not hung:  # exceptions of the package are caught, so the fuzzer itself failed
                     raise SystemExit(f"the fuzzer failed at {plan[place]}:\n{said}")
                 detail = said[said.index(TIMEOUT) :] if hung else f"signal {-status}\n{said[-4000:]}"
                 yield *plan[place], "hang" if hung else "crash", detail
@@ -111,7 +112,7 @@ def _outcomes(plan: list[tuple[str, int]], given: list[str]) -> Iterator[tuple[s
 
 def _run_inputs(kinds: Mapping[str, Make], first: list[Any], options: argparse.Namespace) -> None:
     """The child process: runs the inputs from `first` on and writes an outcome per line to standard output."""
-    # Only outcomes may reach the pipe: what the package prints goes to standard error.
+    # Output of the package goes to standard error, since the pipe is for outcomes.
     lines = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     faulthandler.enable()
@@ -129,7 +130,7 @@ def _run_inputs(kinds: Mapping[str, Make], first: list[Any], options: argparse.N
                 call()
             except PondertreeError:
                 outcome = "typed"
-            except BaseException as error:  # a panic of the engine is no Exception
+            except BaseException as error:  # a panic of the engine is not an Exception
                 outcome, detail = "untyped", _brief(error)
             faulthandler.cancel_dump_traceback_later()
             _limit_memory(None)
@@ -138,14 +139,14 @@ def _run_inputs(kinds: Mapping[str, Make], first: list[Any], options: argparse.N
 
 
 def _brief(error: BaseException) -> str:
-    """The end of a traceback, and the exception with a message of bounded length."""
+    """Returns the last frames of a traceback and the exception, truncated."""
     frames = "".join(traceback.format_tb(error.__traceback__)[-4:])
     text = str(error)
     return f"{frames}{type(error).__name__}: {text if len(text) <= 300 else text[:300] + '...'}"
 
 
 def _limit_memory(gibibytes: float | None) -> None:
-    """Limits the address space to its present size and so much more (None: not at all), where the system can."""
+    """Limits the growth of the address space (None: no limit), where the system supports it."""
     try:
         import resource
 

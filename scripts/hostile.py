@@ -1,4 +1,4 @@
-"""Hostile values for the fuzzers, and a game, an evaluator and a model that are right."""
+"""Hostile values for the fuzzers, and a valid game, evaluator and model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Call = Callable[[], object]
 
 
 class Liar:
-    """Its numbers are not what they seem."""
+    """A number whose conversions disagree."""
 
     def __init__(self, number: Any) -> None:
         self.number = number
@@ -45,17 +45,17 @@ class Liar:
 
 
 class Deliberate:
-    """A base of the exceptions that a hostile object raises by itself."""
+    """The base of the exceptions that hostile objects raise."""
 
 
 def deliberate(kind: type[Exception]) -> Exception:
-    """An exception of a kind that `named` tells from those of the package."""
+    """An exception that `named` distinguishes from those of the package."""
     made: Exception = type(kind.__name__, (kind, Deliberate), {})("raised by a hostile object")
     return made
 
 
 class Raising:
-    """Whatever is asked of it, it raises; but it can be printed."""
+    """An object all of whose methods raise, except `repr`."""
 
     def __index__(self) -> int:
         raise deliberate(ZeroDivisionError)
@@ -110,7 +110,7 @@ TEXTS: list[Any] = [
 
 
 def others() -> list[Any]:
-    """Fresh ones each time: some can be used up."""
+    """Returns new hostile values: some are iterators."""
     nested: list[Any] = []
     nested.append(nested)
     return [
@@ -135,7 +135,7 @@ def others() -> list[Any]:
 
 
 def hostile(rng: Random) -> Any:
-    """Something that is hardly ever right."""
+    """Returns a hostile value."""
     kind = rng.randrange(8)
     if kind < 3:
         return rng.choice(NUMBERS)
@@ -148,9 +148,8 @@ def hostile(rng: Random) -> Any:
 
 
 def named(function: Callable[[], object], names: list[str]) -> object:
-    """The result. Two exceptions count as typed: what a hostile object raised by itself, and a TypeError about one of
-    the arguments `names`, which README.md allows where the call itself fails: in the called function, or in PyO3 when
-    it converts the argument."""
+    """Calls `function`. Two exceptions count as typed: that of a hostile object, and a TypeError about one of the
+    arguments `names`, as documented in README.md, if raised in the called function or by PyO3's conversion."""
     try:
         return function()
     except Exception as error:
@@ -161,9 +160,9 @@ def named(function: Callable[[], object], names: list[str]) -> object:
 
 def _is_about(error: TypeError, names: list[str]) -> bool:
     notes = getattr(error, "__notes__", [])
-    if any(f"while processing '{name}'" in notes for name in names):  # the words of PyO3
+    if any(f"while processing '{name}'" in notes for name in names):  # PyO3's message
         return True
-    # The frames of `named`, of its `function` and of what that calls.
+    # The frames of `named`, of its `function` and of its callee.
     is_shallow = len(traceback.extract_tb(error.__traceback__)) <= 3
     return is_shallow and any(re.search(rf"\b{re.escape(name)}\b", str(error)) for name in names)
 
@@ -172,7 +171,7 @@ def _is_about(error: TypeError, names: list[str]) -> bool:
 
 
 class Row:
-    """Six moves of 0, 1 or 2; the sum of the moves says who has won."""
+    """Six moves of 0, 1 or 2; the sum of the moves decides the winner."""
 
     num_actions: Any = 3
     num_players: Any = 2
@@ -205,7 +204,7 @@ class Row:
 
 
 class Paid(Row):
-    """The same for one player, who is paid by the move."""
+    """A single-player variant with rewards."""
 
     num_players = 1
     to_play = 0
@@ -218,7 +217,7 @@ class Paid(Row):
 
 
 class Three(Row):
-    """The same for three players."""
+    """A three-player variant."""
 
     num_players = 3
 
@@ -231,12 +230,12 @@ class Three(Row):
 
 
 def even(actions: int) -> Callable[[Any], Any]:
-    """An evaluator: every move alike, every value 0."""
+    """Evaluates to uniform logits and zeros."""
     return lambda observations: (np.zeros((len(observations), actions), np.float32), np.zeros(len(observations)))
 
 
 def a_model(actions: int = 3) -> Any:
-    """A model: hidden states of two numbers."""
+    """A learned model with hidden states of two numbers."""
     return models.FunctionModel(
         lambda seen: (
             np.zeros((len(seen), 2), np.float32),
@@ -248,7 +247,7 @@ def a_model(actions: int = 3) -> Any:
 
 
 def show(result: Any) -> object:
-    """Everything that can be read off a result."""
+    """Reads all attributes of a result."""
     root = result.root
     seen = [result.action, result.value, result.proven, result.visits, result.policy, result.q, result.pv, result.moves]
     drawn = [root.to_text(), root.to_json(), root.to_dot(), repr(result), result.move, result.memory]

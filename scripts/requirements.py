@@ -1,9 +1,9 @@
-"""Prints what the named extras and dependency groups of pyproject.toml ask for, one requirement per line.
+"""Prints the requirements of extras and dependency groups of pyproject.toml, one per line.
 
 Usage: python scripts/requirements.py NAME...
 
-pip can install an extra only together with the project, and that would compile the engine;
-the Makefile wants the packages first and the engine separately, only when its sources changed.
+pip installs an extra only with the project, which would compile the engine; the Makefile installs the packages first
+and compiles the engine separately, only when its sources have changed.
 """
 
 import re
@@ -16,7 +16,7 @@ PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 
 
 def named_sets(pyproject: dict) -> dict[str, list[str]]:
-    """The extras and the dependency groups by their names, which are distinct."""
+    """Returns the extras and the dependency groups by name."""
     extras, groups = pyproject["project"]["optional-dependencies"], pyproject["dependency-groups"]
     if twice := extras.keys() & groups.keys():
         raise ValueError(f"pyproject.toml: both an extra and a dependency group are called {', '.join(sorted(twice))}")
@@ -24,7 +24,7 @@ def named_sets(pyproject: dict) -> dict[str, list[str]]:
 
 
 def requirements(pyproject: dict, names: Iterable[str]) -> list[str]:
-    """The project's own dependencies, then those of `names`; `pondertree[a,b]` stands for the extras a and b."""
+    """Returns the project's dependencies, then those of `names`; `pondertree[a,b]` expands to the extras a and b."""
     project, sets = pyproject["project"], named_sets(pyproject)
     own = re.compile(re.escape(project["name"]) + r"\[([^\]]+)\]$")
     found = dict.fromkeys(project["dependencies"])

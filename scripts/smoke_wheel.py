@@ -1,11 +1,12 @@
-"""Checks what `make wheel` built: names, contents and sizes; then installs it in clean environments and tries it.
+"""Checks the distributions of `make wheel` (names, contents, sizes), then installs and tests them in clean
+environments.
 
 Usage: python scripts/smoke_wheel.py [--auditwheel] [--python PYTHON]... FILE_OR_FOLDER...
        python scripts/smoke_wheel.py --installed
 
-A wheel for this platform is installed by each PYTHON (by default, the one that runs this) without a Rust compiler
-on the PATH; an sdist is built and installed as pip does it, in isolation. Wheels for other platforms are only read.
-With --installed, the package of the running interpreter is tried, which is what happens inside the environments.
+A wheel for this platform is installed by each PYTHON (default: the running one) without a Rust compiler on the PATH; an
+sdist is built and installed by pip with build isolation. Wheels for other platforms are only inspected. --installed
+tests the package of the running interpreter; the environments run this.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
-#: `requires-python` is ">=3.11", and the stable ABI makes one wheel serve all later versions.
+#: `requires-python` is ">=3.11"; by the stable ABI one wheel serves all later versions.
 WHEEL_NAME = re.compile(
     r"pondertree-(?P<version>[^-]+)-cp311-abi3-"
     r"(?P<platform>manylinux_2_28_(x86_64|aarch64)|macosx_\d+_\d+_(x86_64|arm64)|win_(amd64|arm64))\.whl"
 )
-#: Files beside the Python sources that the package reads when it runs, and those that its users' tools read.
+#: Data files that the package or type checkers read, besides the Python sources.
 DATA = (
     "py.typed",
     "_core.pyi",
@@ -41,11 +42,11 @@ DATA = (
     "gpu/kernels/step.cu",
     "gpu/kernels/layout.h",
 )
-#: Parts of a path that have no place in a distribution.
+#: Path components that must not be in a distribution.
 JUNK = re.compile(
     r"(^|/)(__pycache__|\.git|\.venv[^/]*|target|dist|\.DS_Store|\.hypothesis|[^/]*_cache)(/|$)|\.py[co]$"
 )
-#: A wheel was 5.6 MB when this was written, 4 MB of which are the bundled player.
+#: For comparison: a wheel was 5.6 MB, 4 MB of which were the bundled player.
 LARGEST = 12_000_000
 
 CARGO_REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
@@ -53,7 +54,7 @@ TOOLS_OF_RUST = ("cargo", "rustc", "rustup")
 
 
 class BadDistributionError(Exception):
-    """A wheel or an sdist that must not be published."""
+    """Raised for a wheel or sdist that must not be published."""
 
 
 def must(condition: bool, message: str) -> None:
@@ -62,13 +63,13 @@ def must(condition: bool, message: str) -> None:
 
 
 def python_files() -> list[str]:
-    """The Python sources, relative to the folder `python`."""
+    """Returns the Python sources, relative to the folder `python`."""
     folder = ROOT / "python"
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.py"))
 
 
 def check_names(file: Path, names: Iterable[str], wanted: Iterable[str]) -> None:
-    """Every wanted file is there, and nothing that belongs elsewhere."""
+    """Checks that all required files are present and no foreign ones."""
     present = set(names)
     missing = sorted(set(wanted) - present)
     must(not missing, f"{file.name} lacks {len(missing)} files, such as {', '.join(missing[:5])}")
@@ -97,7 +98,7 @@ def check_wheel(wheel: Path) -> str:
 
 
 def check_sdist(sdist: Path) -> None:
-    """Checks that an sdist has all that is needed to build it, and a Cargo.lock that names crates.io alone."""
+    """Checks that an sdist has all build inputs, and a Cargo.lock with sources from crates.io alone."""
     with tarfile.open(sdist) as archive:
         folder = sdist.name.removesuffix(".tar.gz") + "/"
         names = [member.name.removeprefix(folder) for member in archive.getmembers() if member.isfile()]
@@ -116,14 +117,14 @@ def check_sdist(sdist: Path) -> None:
 
 
 def check_symbols(wheel: Path, tag: str) -> None:
-    """Lets auditwheel read which versions of glibc's symbols the module needs."""
+    """Checks the glibc symbol versions of the module by auditwheel."""
     said = run([sys.executable, "-m", "auditwheel", "show", str(wheel)])
-    told = re.search(r'platform\s+tag:\s+"([^"]+)"', said)
-    must(told is not None and told[1] == tag, f"auditwheel says of {wheel.name}:\n{said}")
+    tag_found = re.search(r'platform\s+tag:\s+"([^"]+)"', said)
+    must(tag_found is not None and tag_found[1] == tag, f"auditwheel says of {wheel.name}:\n{said}")
 
 
 def run(command: Sequence[str], *, text: str | None = None, path: str | None = None, folder: Path | None = None) -> str:
-    """Runs a command that must succeed; returns what it printed."""
+    """Runs a command, which must succeed, and returns its output."""
     outside = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     if path is not None:
         outside["PATH"] = path
@@ -135,20 +136,20 @@ def run(command: Sequence[str], *, text: str | None = None, path: str | None = N
 
 
 def path_without_rust() -> str:
-    """The PATH without the folders that have a Rust compiler: installing a wheel must not need one."""
+    """Returns the PATH without Rust compilers, which installing a wheel must not need."""
     folders = os.environ.get("PATH", "").split(os.pathsep)
     return os.pathsep.join(f for f in folders if not any(shutil.which(tool, path=f) for tool in TOOLS_OF_RUST))
 
 
 def fits(tag: str) -> bool:
-    """Whether a wheel with this platform tag runs on this machine."""
+    """Returns whether a wheel with this platform tag runs on this machine."""
     machine = platform.machine()
     ours = {"linux": "manylinux", "darwin": "macosx", "win32": "win"}.get(sys.platform, "?")
     return tag.startswith(ours) and tag.endswith(machine.lower())
 
 
 def install_and_try(file: Path, python: str) -> None:
-    """Installs a wheel (plain, then with the extra cli) or an sdist (with cli) in a clean environment; tries each."""
+    """Installs and tests a wheel (plain, then with the extra cli) or an sdist (with cli) in clean environments."""
     wheel = file.suffix == ".whl"
     path = path_without_rust() if wheel else None
     with tempfile.TemporaryDirectory(prefix="pondertree-smoke-") as scratch:
@@ -163,7 +164,7 @@ def install_and_try(file: Path, python: str) -> None:
 
 
 def try_installed() -> None:
-    """Searches, speaks UCI, runs the command and loads the bundled player with the installed package."""
+    """Tests the installed package: a search, UCI, the command and the bundled player."""
     import pondertree
     from pondertree.games import Chess, ConnectFour
 
@@ -177,9 +178,9 @@ def try_installed() -> None:
     did = ["search"]
 
     script = Path(sys.executable).with_name("pondertree.exe" if os.name == "nt" else "pondertree")
-    told = run([str(script), "uci"], text="uci\nisready\nposition startpos moves e2e4\ngo nodes 200\nquit\n")
-    must("id name Pondertree" in told and "uciok" in told and "readyok" in told, f"UCI answered\n{told}")
-    must(re.search(r"^bestmove [a-h][1-8][a-h][1-8]", told, re.MULTILINE) is not None, f"UCI answered\n{told}")
+    output = run([str(script), "uci"], text="uci\nisready\nposition startpos moves e2e4\ngo nodes 200\nquit\n")
+    must("id name Pondertree" in output and "uciok" in output and "readyok" in output, f"UCI answered\n{output}")
+    must(re.search(r"^bestmove [a-h][1-8][a-h][1-8]", output, re.MULTILINE) is not None, f"UCI answered\n{output}")
     did.append("UCI")
 
     must(f"pondertree {pondertree.__version__}" in run([str(script), "--version"]), "--version is another one")
@@ -203,13 +204,13 @@ def try_installed() -> None:
 
 
 def files_in(given: Sequence[Path]) -> list[Path]:
-    """The wheels and sdists among files and in folders."""
+    """Returns the wheels and sdists among files and in folders."""
     inside = [file for path in given for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
     return [file for file in inside if file.name.endswith((".whl", ".tar.gz"))]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; the exit status."""
+    """Runs the command and returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--installed", action="store_true", help="try the package of this interpreter")
     parser.add_argument("--auditwheel", action="store_true", help="compare glibc symbols with the platform tag")

@@ -1,4 +1,4 @@
-"""The benches run: tiny sizes, no peers, nothing installed. Their numbers are not looked at."""
+"""The benches run with tiny sizes and without peers; their figures are not checked."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def test_all_benches_run_without_peers(tmp_path: Path) -> None:
 def test_one_bench_can_be_named(tmp_path: Path) -> None:
     rows = measure(tmp_path, "perft")["rows"]
     assert {row["bench"] for row in rows} == {"perft"}
-    # A bar on our own number is judged without a peer, a ratio is not.
+    # A bar on an absolute figure needs no peer, one on a ratio does.
     assert {row["passed"] is None for row in rows if row["bar"] is not None} == {False}
     assert {row["passed"] for row in rows if row["bar"] is None} == {None}
 
@@ -95,11 +95,11 @@ def test_gpu_records_are_documented() -> None:
     for row in recorded["rows"]:
         assert f"| {row['case']} | {row['ours']['trees']} |" in page
         assert row["mctx"] or row["bar"] is None
-    asked = [sys.executable, "-B", "-c", "import gpu_report; print(gpu_report.section(), end='')"]
-    assert subprocess.check_output(asked, cwd=folder, encoding="utf-8") in page, "the page is not of this record"
+    command = [sys.executable, "-B", "-c", "import gpu_report; print(gpu_report.section(), end='')"]
+    assert subprocess.check_output(command, cwd=folder, encoding="utf-8") in page, "the page is not of this record"
 
 
-#: In the place of the libraries: a test has neither a GPU nor the time to load them.
+#: Replaces the libraries, since tests have no GPU and loading them is slow.
 LIBRARIES = {
     "torch": "class cuda:\n    is_available = staticmethod(lambda: True)\n",
     "jax": "def default_backend():\n    return 'gpu'\n",
@@ -132,21 +132,21 @@ class Gpu:
         ]
 
     def files(self) -> list[str]:
-        """The two sides, as options."""
+        """Returns the options of both sides."""
         for name, lines in (("ours", self.ours), ("mctx", self.mctx)):
             text = "".join(json.dumps(line) + "\n" for line in lines)
             (self.benches / f"{name}.txt").write_text(text, encoding="utf-8")
         return ["--ours", str(self.benches / "ours.txt"), "--mctx", str(self.benches / "mctx.txt")]
 
     def prints(self, script: str, lines: list[dict[str, Any]], then: str = "") -> None:
-        """Puts a script in the place of a side."""
+        """Replaces the script of a side."""
         text = "".join(json.dumps(line) + "\n" for line in lines)
         code = f"import os, sys, time\nprint({text!r}, end='', flush=True)\n{then}\n"
         (self.benches / script).write_text(code, encoding="utf-8")
 
     def start(self, *args: str) -> "subprocess.Popen[str]":
         paths = [str(self.libraries), os.environ.get("PYTHONPATH", "")]
-        # Tests that run in the background of a shell are deaf to interrupts, and so would be what they start.
+        # Background jobs of a shell ignore SIGINT, which child processes would inherit.
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             return subprocess.Popen(
@@ -160,7 +160,7 @@ class Gpu:
             signal.signal(signal.SIGINT, before)
 
     def run(self, *args: str) -> tuple[int, str, str]:
-        """(exit code, what it printed, what it said beside that)."""
+        """Returns (exit code, stdout, stderr)."""
         process = self.start(*args)
         printed, said = process.communicate(timeout=60)
         return process.returncode, printed, said
@@ -184,7 +184,7 @@ def test_gpu_record_merges_two_runs(gpu: Gpu) -> None:
     assert record["note"] == "On a Monday."
     assert {row["case"]: row["ours"]["rate"] for row in record["rows"]}["chess, 256 x 64"] == 712300.0
     assert printed.strip() in page
-    # The other sections stay as they are.
+    # Other sections are unchanged.
     (head, _), (new_head, _) = (text.split("\n## On one GPU\n") for text in (before, page))
     (_, tail), (_, new_tail) = (text.split("\n## Steps and Elo") for text in (before, page))
     assert (head, tail) == (new_head, new_tail)
@@ -275,19 +275,19 @@ def test_finished_results_are_printed_after_crash(gpu: Gpu, then: str) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as on POSIX")
 def test_interrupt_stops_workers_and_prints_finished_results(gpu: Gpu, tmp_path: Path) -> None:
-    told = tmp_path / "process"
-    gpu.prints("gpu_ours.py", gpu.ours[:2], f"open({str(told)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)")
+    pid_file = tmp_path / "process"
+    gpu.prints("gpu_ours.py", gpu.ours[:2], f"open({str(pid_file)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)")
     process = gpu.start("--no-peer")
     assert process.stderr is not None
     assert "Connect 4, 256 x 64" in process.stderr.readline()
-    while not (told.exists() and told.read_text()):
+    while not (pid_file.exists() and pid_file.read_text()):
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
     printed, _ = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "| Connect 4, 256 x 64 | 512 |" in printed
     with pytest.raises(ProcessLookupError):
-        os.kill(int(told.read_text()), 0)
+        os.kill(int(pid_file.read_text()), 0)
 
 
 def test_small_gpu_bench_runs_on_cpu(tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_small_gpu_bench_runs_on_cpu(tmp_path: Path) -> None:
 
 def test_rating_matches_expected_points() -> None:
     rating = runpy.run_path(str(RUN.parent / "strength.py"))["rating"]
-    # Even against one opponent; 10 points in 11 are 400 Elo; opponents on both sides balance.
+    # A score of 50 % gives the opponent's Elo, 10 points in 11 give 400 more; symmetric opponents cancel out.
     assert rating([1500], [50], [100])[0] == pytest.approx(1500)
     assert rating([1500], [1000 / 11], [100])[0] == pytest.approx(1900)
     assert rating([1400, 1800], [100 * 10 / 11 - 10, 100 / 11 + 10], [100, 100])[0] == pytest.approx(1600, abs=1)

@@ -1,4 +1,4 @@
-"""The examples that are scripts: they run, and they stay short. (`examples/games` are tested as games.)"""
+"""Example scripts run and are short. (`examples/games` are tested as games.)"""
 
 from __future__ import annotations
 

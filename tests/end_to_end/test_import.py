@@ -1,4 +1,4 @@
-"""`import pondertree` needs NumPy, loads nothing else, and costs little."""
+"""`import pondertree` loads NumPy alone, in less than twice its time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_import_loads_only_numpy() -> None:
 
 
 def test_import_time_below_twice_numpy() -> None:
-    """The better of three, since other work on the machine only adds."""
+    """Returns the minimum of three runs, since other load only adds."""
     times = [tuple(map(float, python(TIMES)[0].split())) for _ in range(3)]
     numpy, ours = min(n for n, _ in times), min(p for _, p in times)
     assert ours < 2 * numpy + 0.1, f"numpy {numpy:.3f} s, pondertree {ours:.3f} s"

@@ -1,4 +1,4 @@
-"""What is installed and what is published: sets of packages, the Makefile's stamps, contents of wheels and sdists."""
+"""Installation and publication: requirement sets, the Makefile's stamps, contents of wheels and sdists."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BUILT = sorted((ROOT / "dist").glob("*.whl"))
 
 
 def script(name: str) -> ModuleType:
-    """A file of `scripts/`, imported: they are no package."""
+    """Imports a file of `scripts/`, which is not a package."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -43,7 +43,7 @@ def names(listed: list[str]) -> list[str]:
     return [re.split(r"[<>=!\[ ]", requirement)[0] for requirement in listed]
 
 
-# Sets of packages
+# Requirement sets
 
 
 def test_demo_installs_only_numpy_rich_and_maturin() -> None:
@@ -71,7 +71,7 @@ def test_unknown_set_is_reported_with_existing_ones() -> None:
     assert done.stderr.startswith("no such extra: clii (pyproject.toml has cli, ")
 
 
-# The Makefile, with an interpreter that only writes down what it is asked to do
+# The Makefile, with an interpreter that only records its arguments
 
 PRETENDER = """#!/bin/sh
 case "$*" in
@@ -87,7 +87,7 @@ needs_make = pytest.mark.skipif(
 
 
 class Clone:
-    """A folder with the Makefile and what it reads, whose Python and cargo only write into `calls`."""
+    """A folder with the Makefile and its inputs, whose Python and cargo only append to `calls`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -102,7 +102,7 @@ class Clone:
             (folder / "tools" / tool).chmod(0o755)
 
     def make(self, *arguments: str, status: int = 0) -> list[str]:
-        """Runs make; returns what was asked for, shortened."""
+        """Runs make and returns the recorded calls, abbreviated."""
         (self.folder / "calls").write_text("")
         outside = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "EXTRAS", "ARGS")}
         done = subprocess.run(
@@ -121,7 +121,7 @@ class Clone:
         return [call.removesuffix(" --quiet") if call.startswith("compile") else call for call in calls]
 
     def touch(self, name: str) -> None:
-        """Marks a file as changed after everything that was made."""
+        """Sets a file's modification time after all targets."""
         latest = max(path.stat().st_mtime_ns for path in (self.folder / ".venv").glob(".*-*")) + 1_000_000_000
         os.utime(self.folder / name, ns=(latest, latest))
 
@@ -166,7 +166,7 @@ def test_failed_install_is_repeated_by_next_make(clone: Clone) -> None:
 
 @needs_make
 def test_interrupted_environment_is_recreated(clone: Clone) -> None:
-    """Its interpreter runs by then, and pip may be there in part."""
+    """The interpreter exists, and pip may be partly installed."""
     (clone.folder / "fail-venv").touch()
     assert clone.make("demo", status=2) == []
     assert (clone.folder / ".venv/bin/python").exists()
@@ -226,7 +226,7 @@ def test_stable_abi_matches_oldest_python() -> None:
 
 
 def a_wheel(folder: Path, leave_out: str = "", add: str = "", tag: str = "") -> Path:
-    """A wheel with the files that a real one has, all of them empty."""
+    """Writes a wheel with the files of a real one, all empty."""
     platform = "manylinux_2_28_x86_64"
     about = "pondertree-0.1.0.dist-info/"
     listed = [*smoke.python_files(), "pondertree/_core.abi3.so", *(f"pondertree/{path}" for path in smoke.DATA)]
@@ -299,7 +299,7 @@ def test_sdist_contains_build_inputs(sdist: Path) -> None:
 def rewritten(
     sdist: Path, folder: Path, leave_out: str = "", add: str = "", replace: tuple[str, str] = ("", "")
 ) -> Path:
-    """A copy of an sdist with one fault."""
+    """Writes a copy of an sdist with one fault."""
     top = sdist.name.removesuffix(".tar.gz") + "/"
     with tarfile.open(sdist) as source, tarfile.open(folder / sdist.name, "w:gz", compresslevel=1) as target:
         for member in source.getmembers():
@@ -337,7 +337,7 @@ def test_faulty_sdist_is_rejected(sdist: Path, tmp_path: Path, fault: dict[str, 
 
 
 def test_smoke_rejects_package_from_source_tree() -> None:
-    """A smoke test that imports the clone says nothing about the wheel."""
+    """A smoke test that imports the source tree would not test the wheel."""
     if not Path(pondertree.__file__).is_relative_to(ROOT):
         pytest.skip("the package is not used from the clone")
     command = [sys.executable, ROOT / "scripts" / "smoke_wheel.py", "--installed"]

@@ -15,7 +15,7 @@ from tests.support.trees import PythonGame
 
 import pondertree
 from pondertree.errors import EvaluationError
-from pondertree.evaluators import Batch, Cached, Function, Packed, Symmetric, ask, symmetries_of
+from pondertree.evaluators import Batch, Cached, Function, Packed, Symmetric, evaluate_batch, symmetries_of
 from pondertree.evaluators.outputs import LARGEST_VALUE, check_policy, check_values, flat_policy
 from pondertree.game import GameInfo, describe
 from pondertree.games import Chess, ConnectFour
@@ -150,15 +150,15 @@ def test_batch_with_game_checks_value_range() -> None:
 
     for wrong in (twice, Cached(twice), Symmetric(twice, symmetries_of("connect4"))):
         with pytest.raises(EvaluationError, match=r"row 0 are 1\.5"):
-            ask(wrong, Batch.of([ConnectFour()]))
+            evaluate_batch(wrong, Batch.of([ConnectFour()]))
     unknown = Batch(1, 2, 7, lambda: [ConnectFour()])
-    assert ask(twice, unknown).values.tolist() == [1.5]
+    assert evaluate_batch(twice, unknown).values.tolist() == [1.5]
 
     class Twice:
         def evaluate_states(self, states: Any) -> tuple[None, list[float]]:
             return None, [1.5] * len(states)
 
-    assert ask(Twice(), Batch.of([TabularGame(1, players=1, rewards=True).start()])).values.tolist() == [1.5]
+    assert evaluate_batch(Twice(), Batch.of([TabularGame(1, players=1, rewards=True).start()])).values.tolist() == [1.5]
 
 
 # --- The row in errors ---------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from pondertree.games import ConnectFour
 
 
 def answering(change: Callable[[np.ndarray], Any]) -> Any:
-    """An evaluator that is right three times, and then answers `change(values)`."""
+    """An evaluator that returns `change(values)` from the fourth call on."""
 
     class Evaluator:
         def __init__(self) -> None:
@@ -62,12 +62,12 @@ BAD_ANSWERS: list[tuple[str, Callable[[np.ndarray], Any], str]] = [
 
 @pytest.mark.parametrize("kind", ["compiled", "python"])
 @pytest.mark.parametrize("in_flight", [1, 4])
-@pytest.mark.parametrize(("name", "change", "words"), BAD_ANSWERS, ids=[case[0] for case in BAD_ANSWERS])
-def test_invalid_evaluator_output_raises(name: str, change: Any, words: str, in_flight: int, kind: str) -> None:
+@pytest.mark.parametrize(("name", "change", "message"), BAD_ANSWERS, ids=[case[0] for case in BAD_ANSWERS])
+def test_invalid_evaluator_output_raises(name: str, change: Any, message: str, in_flight: int, kind: str) -> None:
     state = ConnectFour() if kind == "compiled" else PythonGame(ConnectFour())
     forest = pondertree.UCT(seed=1, evaluator=answering(change), in_flight=in_flight).forest([state] * 2)
     before: list[Any] = []
-    with pytest.raises(pondertree.EvaluationError, match=words) as caught:
+    with pytest.raises(pondertree.EvaluationError, match=message) as caught:
         forest.simulate(40, progress=lambda done, wanted: before.append([fingerprint(r) for r in forest.results()]))
     assert isinstance(caught.value, ValueError)
     assert [fingerprint(result) for result in forest.results()] == before[-1], "the tree is as it was"
@@ -116,13 +116,13 @@ BAD_POLICIES: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize("state", [ConnectFour(), PythonGame(ConnectFour())], ids=["compiled", "python"])
-@pytest.mark.parametrize(("name", "policy", "words"), BAD_POLICIES, ids=[case[0] for case in BAD_POLICIES])
-def test_invalid_playout_policy_raises(name: str, policy: Any, words: str, state: Any) -> None:
+@pytest.mark.parametrize(("name", "policy", "message"), BAD_POLICIES, ids=[case[0] for case in BAD_POLICIES])
+def test_invalid_playout_policy_raises(name: str, policy: Any, message: str, state: Any) -> None:
     tree = pondertree.UCT(seed=1, playout_policy=policy).tree(state)
-    with pytest.raises(pondertree.EvaluationError, match=rf"playout policy.*{words}"):
+    with pytest.raises(pondertree.EvaluationError, match=rf"playout policy.*{message}"):
         tree.simulate(10)
     assert tree.result().simulations == 0
-    with pytest.raises(pondertree.EvaluationError, match=words):
+    with pytest.raises(pondertree.EvaluationError, match=message):
         pondertree.playout(state, 0, policy=policy)
 
 
@@ -135,7 +135,7 @@ def test_two_player_options_raise_in_other_games(option: str) -> None:
 
 
 class Endless:
-    """A game that goes on for ever."""
+    """A game without end."""
 
     num_actions, num_players, to_play, is_terminal = 2, 2, 0, False
 
@@ -152,7 +152,7 @@ class Endless:
 @pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @pytest.mark.parametrize("policy", [None, lambda state: [1.0, 2.0]])
 def test_endless_game_respects_time_limit(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Otherwise it is refused before the time is up.
+    # Otherwise it is rejected before the time limit.
     monkeypatch.setattr("pondertree.search.leaf_evaluation.LONGEST_PLAYOUT", 10**9)
     monkeypatch.setattr("pondertree.games.playout.LONGEST_PLAYOUT", 10**9)
     begun = time.perf_counter()

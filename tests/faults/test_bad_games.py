@@ -17,7 +17,7 @@ import pondertree
 
 
 def broken(name: str, **methods: Any) -> type[Row]:
-    """A game whose methods are replaced: at `late` plies by what the lambda gives, before by what is right."""
+    """A game with methods replaced by the lambdas from ply `late` on."""
 
     def replacement(method: str, answer: Callable[[Row], Any]) -> Any:
         right = Row.__dict__[method]
@@ -63,10 +63,10 @@ BROKEN: list[tuple[str, dict[str, Any], str]] = [
     ("no results", {"returns": lambda s: []}, "0 numbers|2 players|shorter|longer|IndexError"),
     ("NaN", {"returns": lambda s: [math.nan, 0.0]}, "nan|NaN"),
     ("infinite", {"returns": lambda s: [math.inf, -math.inf]}, "inf"),
-    ("text results", {"returns": lambda s: ["win", "loss"]}, "one number for each|when forced moves"),
+    ("text results", {"returns": lambda s: ["win", "loss"]}, "one number for each|search for forced moves"),
     ("results too large", {"returns": lambda s: (5.0, -5.0)}, "from -1 to 1"),
-    ("results None", {"returns": lambda s: None}, "one number for each|when forced moves"),
-    ("one number", {"returns": lambda s: 1.0}, "one number for each|when forced moves"),
+    ("results None", {"returns": lambda s: None}, "one number for each|search for forced moves"),
+    ("one number", {"returns": lambda s: 1.0}, "one number for each|search for forced moves"),
 ]
 
 
@@ -84,19 +84,19 @@ class Zero:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("name", "methods", "words"), BROKEN, ids=[case[0] for case in BROKEN])
-def test_contract_violation_in_game_raises(name: str, methods: dict[str, Any], words: str, mode: str) -> None:
+@pytest.mark.parametrize(("name", "methods", "message"), BROKEN, ids=[case[0] for case in BROKEN])
+def test_contract_violation_in_game_raises(name: str, methods: dict[str, Any], message: str, mode: str) -> None:
     options = {key: value() if callable(value) else value for key, value in MODES[mode].items()}
     game = broken("Wobbly", **methods)
     forest = pondertree.UCT(seed=1, solve=False, **options).forest([game(), game()])
-    with pytest.raises((pondertree.GameContractError, pondertree.EvaluationError), match=words) as caught:
+    with pytest.raises((pondertree.GameContractError, pondertree.EvaluationError), match=message) as caught:
         forest.simulate(2000)
     assert isinstance(caught.value, ValueError)
     assert "Wobbly" in str(caught.value) or "row" in str(caught.value) or "values" in str(caught.value)
     results = forest.results()
     assert all(result.simulations == result.visits.sum() for result in results)
     again = [fingerprint(result) for result in results]
-    with pytest.raises((pondertree.GameContractError, pondertree.EvaluationError), match=words):
+    with pytest.raises((pondertree.GameContractError, pondertree.EvaluationError), match=message):
         forest.simulate(2000)
     assert all(result.simulations == result.visits.sum() for result in forest.results())
     assert len(again) == 2
@@ -104,18 +104,18 @@ def test_contract_violation_in_game_raises(name: str, methods: dict[str, Any], w
     assert forest.result(0).simulations == 0
 
 
-@pytest.mark.parametrize(("name", "methods", "words"), BROKEN_ROOTS, ids=[case[0] for case in BROKEN_ROOTS])
-def test_contract_violation_at_root_raises(name: str, methods: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(("name", "methods", "message"), BROKEN_ROOTS, ids=[case[0] for case in BROKEN_ROOTS])
+def test_contract_violation_at_root_raises(name: str, methods: dict[str, Any], message: str) -> None:
     game = type("Wobbly", (Row,), methods)
     search = pondertree.UCT(20, seed=1)
-    with pytest.raises(pondertree.GameContractError, match=words):
+    with pytest.raises(pondertree.GameContractError, match=message):
         _ = search.run(game()).move
     assert search.run(Row()).simulations > 0
 
 
 @dataclass(frozen=True)
 class Paid(Row):
-    """Eight moves of one player, each of which pays `reward`."""
+    """Eight moves of one player, each with `reward`."""
 
     reward: float = 1e308
     num_players = 1
@@ -224,7 +224,7 @@ def test_endless_playout_raises(policy: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_results_of_game_that_fails_later_raise_typed_errors() -> None:
-    """The line and the moves of a result are read off the game again."""
+    """A result replays the game for its principal variation and move texts."""
     broken_now = [False]
 
     class Later(Row):

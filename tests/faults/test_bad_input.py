@@ -178,12 +178,12 @@ CALLS: list[tuple[str, Callable[[pondertree.UCT, pondertree.Forest], Any], type[
 ]
 
 
-@pytest.mark.parametrize(("name", "call", "kind", "words"), CALLS, ids=[case[0] for case in CALLS])
-def test_invalid_argument_raises(name: str, call: Any, kind: type[Exception], words: str) -> None:
+@pytest.mark.parametrize(("name", "call", "kind", "message"), CALLS, ids=[case[0] for case in CALLS])
+def test_invalid_argument_raises(name: str, call: Any, kind: type[Exception], message: str) -> None:
     search = pondertree.UCT(20, seed=1)
     forest = search.forest([ConnectFour()] * 2).simulate(30)
     before = [fingerprint(result) for result in forest.results()]
-    with pytest.raises(kind, match=words) as caught:
+    with pytest.raises(kind, match=message) as caught:
         call(search, forest)
     assert isinstance(caught.value, pondertree.PondertreeError)
     assert [fingerprint(result) for result in forest.results()] == before

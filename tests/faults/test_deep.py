@@ -1,4 +1,4 @@
-"""Long games: nothing recurses, whatever the size of the stack."""
+"""Long games: no recursion over plies, so small stacks suffice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pondertree.games import Othello
 
 
 def in_a_small_thread(work: Callable[[], Any], kibibytes: int = 512) -> Any:
-    """The answer of `work`, run in a thread with a small stack."""
+    """Returns the result of `work`, run in a thread with a small stack."""
     answers: list[Any] = []
     errors: list[BaseException] = []
 
@@ -39,7 +39,7 @@ def in_a_small_thread(work: Callable[[], Any], kibibytes: int = 512) -> Any:
 
 
 def loads_deep(text: str) -> Any:
-    """`json.loads` recurses: give it the room."""
+    """Raises the recursion limit for `json.loads`."""
 
     def work() -> Any:
         limit = sys.getrecursionlimit()
@@ -62,7 +62,7 @@ def depth_of(root: pondertree.Node) -> int:
 
 @pytest.mark.parametrize("solve", [True, False])
 def test_chain_of_thousand_plies_is_searched(solve: bool) -> None:
-    """One legal move at each ply: every simulation goes one deeper, so the tree is a line."""
+    """One legal move per ply: every simulation extends the line by one node."""
 
     def work() -> None:
         uniform = pondertree.evaluators.Uniform()
@@ -92,7 +92,7 @@ def test_chain_of_thousand_plies_is_searched(solve: bool) -> None:
 
 
 def test_long_game_with_playouts_is_searched() -> None:
-    """A thousand plies with real playouts, 512 KiB of stack."""
+    """A thousand plies with playouts, 512 KiB of stack."""
 
     def work() -> tuple[int, int]:
         tree = pondertree.UCT(seed=1, max_depth=50).tree(Corridor(1000, width=2)).simulate(60)
@@ -109,7 +109,7 @@ def test_long_game_with_playouts_is_searched() -> None:
 
 
 def test_line_of_five_hundred_plies_is_proven() -> None:
-    """Stepping out loses, so the whole line is decided; the proof goes up 500 plies at once."""
+    """Leaving the line loses, so the proof propagates over 500 plies at once."""
 
     def work() -> pondertree.SearchResult:
         uniform = pondertree.evaluators.Uniform()
@@ -128,8 +128,8 @@ def test_compiled_game_fits_small_thread_stack() -> None:
         assert in_a_small_thread(lambda search=search: search.run(Othello())).simulations == 2000
 
 
-def test_last_position_of_chain_is_released_without_recursion() -> None:
-    """Its state is asked for before any other's: no recursion from child to parent."""
+def test_state_of_last_node_is_computed_without_recursion() -> None:
+    """Its state is computed first, without recursion from child to parent."""
     uniform = pondertree.evaluators.Uniform()
     node = pondertree.UCT(5001, evaluator=uniform).run(Corridor(5000)).root
     while node.children:

@@ -1,4 +1,4 @@
-"""The short form of `scripts/fuzz_files.py`, and the harness of the fuzzers itself."""
+"""A short run of `scripts/fuzz_files.py`, and the harness of the fuzzers itself."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def table(output: str) -> dict[str, list[int]]:
-    """The counts of each kind: inputs, ok, typed, untyped, hang, crash."""
+    """Returns the counts of each kind: inputs, ok, typed, untyped, hang, crash."""
     lines = [line.split() for line in output.splitlines()]
     head = lines.index(["kind", "inputs", "ok", "typed", "untyped", "hang", "crash"])
     return {name: [int(count) for count in counts] for name, *counts in lines[head + 1 :]}
@@ -64,7 +64,7 @@ def test_harness_counts_every_outcome(tmp_path: Path) -> None:
     assert all(count > 0 for count in map(sum, zip(*counts.values(), strict=True)))
     for said in ("KeyError: 'x'", "MemoryError", "SystemExit", "Timeout (", "Aborted"):
         assert said in ran.stdout
-    # An input is repeated by its number alone.
+    # An input is reproduced by its number alone.
     again = run(str(script), "--kind", "two", "--seconds", "1", "--seed", "4", "--first", "5", "--inputs", "9")
     first = run(str(script), "--kind", "two", "--seconds", "1", "--seed", "4", "--inputs", "5")
     sums = [one + other for one, other in zip(table(again.stdout)["two"], table(first.stdout)["two"], strict=True)]

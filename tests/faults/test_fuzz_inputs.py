@@ -1,4 +1,4 @@
-"""The short form of `scripts/fuzz_inputs.py`: hostile inputs of every kind raise typed errors, none hangs or dies."""
+"""A short run of `scripts/fuzz_inputs.py`: hostile inputs raise typed errors, without hangs or crashes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pondertree.errors import InvalidArgumentError
 from pondertree.games import Chess
 
 ROOT = Path(__file__).parents[2]
-#: Inputs of each kind; a program is started for each of the streams of `uci_program`.
+#: Inputs per kind; each stream of `uci_program` starts a process.
 INPUTS = {
     "arguments": 150,
     "games": 250,

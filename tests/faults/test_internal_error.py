@@ -1,4 +1,4 @@
-"""A panic of the engine is an exception like any other, and the search it happened in is refused from then on."""
+"""A panic of the engine raises InternalError, and its forest raises from then on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_panic_in_forest_raises_internal_error_in_later_calls_too(
         len(forest._core)
     del forest
     assert "panicked" in capfd.readouterr().err
-    # Another forest, and the pool of threads, are as they were.
+    # Other forests and the thread pool are unaffected.
     assert len(UCT(20, threads=2).forest([ConnectFour()] * 4).simulate().actions()) == 4
 
 
@@ -35,7 +35,7 @@ def test_panic_outside_forest_raises_internal_error(on_worker: bool) -> None:
 
 
 def test_panic_in_snapshot_raises_internal_error() -> None:
-    """An argument that Python never passes."""
+    """An argument that the package never passes."""
     view = UCT(20).forest([ConnectFour()]).simulate()._core.view(0)
     with pytest.raises(InternalError, match="out of bounds"):
         view.principal_variation(1_000_000)

@@ -1,4 +1,4 @@
-"""Ctrl-C, for real: the signal arrives at random moments, surfaces soon, and nothing is broken by it."""
+"""Ctrl-C: SIGINT at random times is raised promptly and leaves searches usable."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are sen
 
 @pytest.fixture(autouse=True)
 def _no_callbacks_of_the_garbage_collector() -> Iterator[None]:
-    """An interrupt that arrives in one of them, such as hypothesis's, is printed and lost."""
+    """Disables garbage collection callbacks: an interrupt raised in one, such as hypothesis's, would be lost."""
     callbacks, gc.callbacks[:] = gc.callbacks[:], []
     yield
     gc.callbacks[:] = callbacks
 
 
-#: The promise is 200 ms. A machine that is busy gets more time, since what is measured includes waiting for a core.
+#: The documented limit is 200 ms; loaded machines get more, since waiting for a core counts.
 LATEST = 1.0
 
 
 def seconds_until_interrupted(work: Callable[[], object], delay: float) -> float:
-    """Sends SIGINT after `delay` seconds of `work`: how long it then took until KeyboardInterrupt came out."""
+    """Sends SIGINT after `delay` seconds of `work` and returns the seconds until KeyboardInterrupt was raised."""
     sent: list[float] = []
 
     def send() -> None:
@@ -75,7 +75,7 @@ def test_interrupt_is_raised_promptly_and_search_stays_usable(name: str, capsys:
     numbers = random.Random(name)
     waited = []
     for _ in range(3):
-        # A tree that has grown for a minute must be as quick to stop; a kept one is used, so that it is checked after.
+        # A large tree must stop as quickly; it is reused, so that it is checked afterwards.
         forest = pondertree.UCT(time_limit=60.0, **options).forest(states, seeds=7)
         waited.append(seconds_until_interrupted(forest.simulate, numbers.uniform(0.005, 0.15)))
         done = [result.simulations for result in forest.results()]
@@ -88,7 +88,7 @@ def test_interrupt_is_raised_promptly_and_search_stays_usable(name: str, capsys:
 
 
 def interrupted(work: Callable[[], object], delay: float = 0.1) -> Any:
-    """The exception that comes out of `work` when SIGINT arrives after `delay` seconds."""
+    """Returns the exception that `work` raises on SIGINT after `delay` seconds."""
     caught: list[Any] = []
 
     def catch() -> None:
@@ -144,9 +144,9 @@ def test_unhandled_interrupt_ends_process_by_signal() -> None:
         assert process.stdout.readline() == "begun\n"
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=20)
+        _, stderr = process.communicate(timeout=20)
     assert process.returncode == -signal.SIGINT
-    assert told.endswith("KeyboardInterrupt\n`result` of this exception is what the search had found.\n")
+    assert stderr.endswith("KeyboardInterrupt\n`result` of this exception holds the partial result.\n")
 
 
 def test_search_is_usable_after_interrupted_run() -> None:

@@ -89,9 +89,9 @@ def test_action_space_is_bounded(preset: Any) -> None:
         preset(TableModel(65536)).run(observation=[1])
 
 
-@pytest.mark.parametrize(("rows", "words"), [(np.zeros(3), "3 numbers.*5"), (np.zeros((2, 5)), "2 rows for 1")])
-def test_gumbel_variates_of_wrong_shape_raise(rows: Any, words: str) -> None:
-    with pytest.raises(pondertree.InvalidArgumentError, match=f"gumbel has {words}"):
+@pytest.mark.parametrize(("rows", "message"), [(np.zeros(3), "3 numbers.*5"), (np.zeros((2, 5)), "2 rows for 1")])
+def test_gumbel_variates_of_wrong_shape_raise(rows: Any, message: str) -> None:
+    with pytest.raises(pondertree.InvalidArgumentError, match=f"gumbel has {message}"):
         pondertree.Gumbel(TableModel(5), gumbel=rows).run(observation=[1])
 
 
@@ -101,8 +101,8 @@ def test_gumbel_variates_of_wrong_shape_raise(rows: Any, words: str) -> None:
 ROOTS: list[tuple[str, dict[str, Any], str]] = [
     ("nothing", {}, "a state, or observation="),
     ("both", {"state": TicTacToe(), "observation": [1]}, "not both"),
-    ("a state with more", {"state": TicTacToe(), "legal_actions": [0]}, "come with observation="),
-    ("a state with a turn", {"state": TicTacToe(), "to_play": 0}, "come with observation="),
+    ("a state with more", {"state": TicTacToe(), "legal_actions": [0]}, "require observation="),
+    ("a state with a turn", {"state": TicTacToe(), "to_play": 0}, "require observation="),
     ("no state", {"state": 5}, "not a game state"),
     ("a generator", {"observation": (each for each in ([1], [2]))}, "observation is a generator: give a list"),
     ("a map of states", {"state": map(str, [1])}, "state is a map: give a list"),
@@ -133,17 +133,17 @@ ROOTS: list[tuple[str, dict[str, Any], str]] = [
     ("too few lists", {"observation": [[1], [2]], "legal_actions": [[0]]}, "legal_actions has 1 entries for 2"),
     ("one list for all", {"observation": [[1], [2]], "legal_actions": [0, 1, 2]}, "3 entries for 2"),
     ("too few turns", {"observation": [[1], [2]], "to_play": [0]}, "to_play has 1 entries"),
-    ("actions that are no list", {"observation": [[1], [2]], "legal_actions": 5}, "do not go together"),
-    ("one and many", {"observation": 5.0, "to_play": [0, 1]}, "do not go together"),
+    ("actions that are no list", {"observation": [[1], [2]], "legal_actions": 5}, "do not match"),
+    ("one and many", {"observation": 5.0, "to_play": [0, 1]}, "do not match"),
     ("other shapes", {"observation": [np.zeros(1), np.zeros(2)]}, "one batch"),
 ]
 
 
 @by_preset
-@pytest.mark.parametrize(("name", "root", "words"), ROOTS, ids=[case[0] for case in ROOTS])
-def test_invalid_root_raises(name: str, root: dict[str, Any], words: str, preset: Any) -> None:
+@pytest.mark.parametrize(("name", "root", "message"), ROOTS, ids=[case[0] for case in ROOTS])
+def test_invalid_root_raises(name: str, root: dict[str, Any], message: str, preset: Any) -> None:
     search = preset(TableModel(5), num_simulations=5, num_players=2, seed=1)
-    with pytest.raises(pondertree.InvalidArgumentError, match=words):
+    with pytest.raises(pondertree.InvalidArgumentError, match=message):
         search.run(**root)
     assert search.run(observation=[1], legal_actions=[0, 1]).simulations == 5
 
@@ -152,7 +152,7 @@ def test_invalid_root_raises(name: str, root: dict[str, Any], words: str, preset
 def test_several_roots_for_one_tree_raise(preset: Any) -> None:
     search = preset(TableModel(5), seed=1)
     for call in (search.tree, search.search, search.get_policy):
-        with pytest.raises(pondertree.InvalidArgumentError, match="one is wanted"):
+        with pytest.raises(pondertree.InvalidArgumentError, match="takes one observation"):
             call(observation=[[1], [2]])
     with pytest.raises(pondertree.InvalidArgumentError, match="list of observations"):
         search.forest(observation=[1])
@@ -162,18 +162,18 @@ def test_several_roots_for_one_tree_raise(preset: Any) -> None:
 
 @dataclass(frozen=True)
 class Seen(Row):
-    """A game with observations."""
+    """A valid game with observations."""
 
     def observation(self) -> Any:
         return np.array([self.ply], dtype=np.float32)
 
 
 @by_preset
-@pytest.mark.parametrize(("name", "methods", "words"), BROKEN_ROOTS, ids=[case[0] for case in BROKEN_ROOTS])
-def test_contract_violation_in_state_raises(name: str, methods: dict[str, Any], words: str, preset: Any) -> None:
+@pytest.mark.parametrize(("name", "methods", "message"), BROKEN_ROOTS, ids=[case[0] for case in BROKEN_ROOTS])
+def test_contract_violation_in_state_raises(name: str, methods: dict[str, Any], message: str, preset: Any) -> None:
     game = type("Wobbly", (Seen,), methods)
     search = preset(TableModel(3), num_simulations=5, seed=1)
-    with pytest.raises(pondertree.GameContractError, match=words):
+    with pytest.raises(pondertree.GameContractError, match=message):
         _ = search.run(game()).move
     assert search.run(Seen()).simulations == 5
 
@@ -185,13 +185,13 @@ def test_state_that_does_not_fit_model_raises(preset: Any) -> None:
         search.run(TicTacToe())
     with pytest.raises(pondertree.GameContractError, match=r"Row has no observation\(\): a model"):
         search.run(Row())
-    for methods, words in (
+    for methods, message in (
         ({"observation": crash}, "observation.*failed"),
         ({"to_play": -1}, "to_play is -1"),
         ({"to_play": "white"}, "str"),
         ({"legal_actions": lambda self: [0, "b"]}, "str"),
     ):
-        with pytest.raises(pondertree.GameContractError, match=words):
+        with pytest.raises(pondertree.GameContractError, match=message):
             search.run(type("Wobbly", (Seen,), methods)())
     late = type("Late", (Seen,), {"legal_actions": lambda self: [0, 0] if self.ply else [0, 1]})
     with pytest.raises(pondertree.GameContractError, match=r"states\[1\].*0 twice"):

@@ -33,7 +33,7 @@ Change = Callable[[Any], Any]
 
 @dataclass
 class Breakable:
-    """Right, until it is told how to be wrong; `rows` at once, the last of which is the one that is spoiled."""
+    """A model whose outputs `change`, if set, alters."""
 
     model: Any
     change: Change | None = None
@@ -53,7 +53,7 @@ class Breakable:
 
 
 def entry(part: str, place: Any, number: Any) -> Change:
-    """The answer with one number replaced."""
+    """Returns a change that replaces one number of the output."""
 
     def change(answer: list[Any]) -> list[Any]:
         answer[PARTS[part]] = np.array(answer[PARTS[part]], dtype=np.float64)
@@ -64,7 +64,7 @@ def entry(part: str, place: Any, number: Any) -> Change:
 
 
 def instead(part: str, make: Change) -> Change:
-    """The answer with one part replaced."""
+    """Returns a change that replaces one part of the output."""
 
     def change(answer: list[Any]) -> list[Any]:
         answer[PARTS[part]] = make(answer[PARTS[part]])
@@ -121,7 +121,7 @@ OF_A_STEP: list[tuple[str, Change, str]] = [
 
 
 def state_of(forest: Any) -> tuple[Any, ...]:
-    """Trees and pool: what they hold, what they take and what they answer."""
+    """Returns the content of trees and pool, for comparison."""
     pool = forest._world._pool
     views = [result._view for result in forest.results()]
     slots = [[view.node(index)[8] for index in range(view.num_nodes)] for view in views]
@@ -133,9 +133,9 @@ def state_of(forest: Any) -> tuple[Any, ...]:
 
 @by_preset
 @pytest.mark.parametrize("in_flight", [1, 3])
-@pytest.mark.parametrize(("name", "change", "words"), OF_A_STEP, ids=[case[0] for case in OF_A_STEP])
+@pytest.mark.parametrize(("name", "change", "message"), OF_A_STEP, ids=[case[0] for case in OF_A_STEP])
 def test_invalid_model_output_in_search_raises(
-    name: str, change: Change, words: str, in_flight: int, preset: Any
+    name: str, change: Change, message: str, in_flight: int, preset: Any
 ) -> None:
     model = Breakable(TableModel(5, largest_reward=1.0))
     forest = preset(model, in_flight=in_flight, seed=1).forest(observation=[[1], [2]])
@@ -143,8 +143,8 @@ def test_invalid_model_output_in_search_raises(
     before = state_of(forest)
     model.change = change
     if in_flight > 1:
-        words = words.replace("row 1", r"row \d")
-    with pytest.raises(pondertree.EvaluationError, match=words) as caught:
+        message = message.replace("row 1", r"row \d")
+    with pytest.raises(pondertree.EvaluationError, match=message) as caught:
         forest.simulate(16)
     assert isinstance(caught.value, ValueError)
     if name == "raises":
@@ -160,25 +160,25 @@ def test_invalid_model_output_in_search_raises(
 
 
 @by_preset
-@pytest.mark.parametrize(("name", "change", "words"), OF_A_ROOT, ids=[case[0] for case in OF_A_ROOT])
-def test_invalid_model_output_at_root_raises(name: str, change: Change, words: str, preset: Any) -> None:
-    """When trees are planted, and when one of them is reset or moves on."""
+@pytest.mark.parametrize(("name", "change", "message"), OF_A_ROOT, ids=[case[0] for case in OF_A_ROOT])
+def test_invalid_model_output_at_root_raises(name: str, change: Change, message: str, preset: Any) -> None:
+    """At creation, reset and advance of trees."""
     model = Breakable(TableModel(5))
     search = preset(model, seed=1)
     forest = search.forest(observation=[[1], [2]]).simulate(10)
     before = state_of(forest)
     model.change = change
-    if "changed" not in words and name != "too few logits":  # a first answer may have any form, if it has one
-        with pytest.raises(pondertree.EvaluationError, match=words):
+    if "changed" not in message and name != "too few logits":  # the first output may have any shape
+        with pytest.raises(pondertree.EvaluationError, match=message):
             search.run(observation=[[1], [2]])
-    # Of one row now; whichever row it is, it is named.
-    words = words.replace("row 1", r"row \d").replace("is one number for the whole batch", "")
+    # A batch of one row; the error names the row.
+    message = message.replace("row 1", r"row \d").replace("is one number for the whole batch", "")
     for call in (
         lambda: forest.reset(1, observation=[3]),
         lambda: forest.advance(1, forest.result(1).action, observation=[3]),
         lambda: forest.advance(1, forest.result(1).action),
     ):
-        with pytest.raises(pondertree.EvaluationError, match=words):
+        with pytest.raises(pondertree.EvaluationError, match=message):
             call()
         assert state_of(forest) == before
     model.change = None
@@ -244,7 +244,7 @@ def test_reentrant_call_from_model_raises(preset: Any) -> None:
 # --- Advance ----------------------------------------------------------------------------------------------------------
 
 
-TOLD: list[tuple[str, dict[str, Any], type[Exception], str]] = [
+INVALID_ADVANCES: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("no such action", {"action": 5}, pondertree.InvalidActionError, "action 5 is not legal"),
     ("not a legal one", {"action": 3}, pondertree.InvalidActionError, "action 3 is not legal"),
     ("no action", {"action": "a"}, pondertree.InvalidArgumentError, "action"),
@@ -258,18 +258,20 @@ TOLD: list[tuple[str, dict[str, Any], type[Exception], str]] = [
 
 
 @by_preset
-@pytest.mark.parametrize(("name", "told", "error", "words"), TOLD, ids=[case[0] for case in TOLD])
-def test_invalid_advance_raises(name: str, told: dict[str, Any], error: Any, words: str, preset: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "inputs", "error", "message"), INVALID_ADVANCES, ids=[case[0] for case in INVALID_ADVANCES]
+)
+def test_invalid_advance_raises(name: str, inputs: dict[str, Any], error: Any, message: str, preset: Any) -> None:
     forest = preset(TableModel(5), num_players=2, seed=1).forest(
         observation=[[1], [2]], legal_actions=[[0, 1, 2], [0, 1]]
     )
     forest.simulate(12)
     before = state_of(forest)
-    with pytest.raises(error, match=words):
-        forest.advance(**{"index": 1, "action": 1, "observation": [9], **told})
-    if "action" not in told:
-        with pytest.raises(error, match=words):
-            forest.reset(**{"index": 1, "observation": [9], **told})
+    with pytest.raises(error, match=message):
+        forest.advance(**{"index": 1, "action": 1, "observation": [9], **inputs})
+    if "action" not in inputs:
+        with pytest.raises(error, match=message):
+            forest.reset(**{"index": 1, "observation": [9], **inputs})
     assert state_of(forest) == before
     forest.advance(1, 1, observation=[9])
     assert forest.simulate(3).result(1).simulations == 3

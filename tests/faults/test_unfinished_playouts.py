@@ -1,4 +1,4 @@
-"""Games whose playouts do not end: they are cut, with a warning, or refused, in seconds."""
+"""Games with endless playouts: they are cut with a warning or raise, within seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pondertree.errors import UnfinishedPlayoutWarning
 
 
 class Endless:
-    """A game that goes on for ever."""
+    """A game without end."""
 
     num_actions, num_players, to_play, is_terminal = 2, 2, 0, False
 
@@ -28,14 +28,14 @@ class Endless:
 
 
 class Zero:
-    """Every position is worth 0."""
+    """Returns 0 for every position."""
 
     def evaluate_states(self, states: Any) -> tuple[None, Any]:
         return None, np.zeros(len(states))
 
 
 class Wanders:
-    """A walk from 3 to 0 or 6, one step at a time, with a reward for each: any number of moves."""
+    """A walk from 3 to 0 or 6 in single steps with rewards: of unbounded length."""
 
     num_actions, num_players, to_play = 2, 1, 0
 
@@ -65,14 +65,14 @@ def test_long_playouts_are_cut_with_one_warning_if_others_end(
     monkeypatch.setattr("pondertree.games.playout.LONGEST_PLAYOUT", 6)
     game = type("Paid", (Wanders,), {"rewards": lambda self: [0.125]}) if rewards else Wanders
     tree = pondertree.UCT(200, seed=1, playout_policy=policy).tree(game())
-    with pytest.warns(UnfinishedPlayoutWarning, match="not over after 6 moves: it was cut there") as seen:
+    with pytest.warns(UnfinishedPlayoutWarning, match="not over after 6 moves: it was truncated") as seen:
         tree.simulate().simulate()
     assert len(seen) == 1
     assert seen[0].filename == __file__
     result = tree.result()
     assert result.simulations == 400
     if rewards:
-        # At most the moves of a descent and six of a playout pay.
+        # Rewards come from at most the moves of a descent and six of a playout.
         assert 0.125 <= result.value <= 0.125 * (6 + result.root._view.depths()[1])
 
 
@@ -123,7 +123,7 @@ def test_endless_game_raises_within_seconds() -> None:
         pondertree.playout(Endless(), 0)
     assert pondertree.playout(Endless(), 0, max_depth=20_000) == 0.0
     assert time.perf_counter() - begun < 10
-    # Where nothing is played out, a game need not end.
+    # Without playouts a game need not end.
     assert pondertree.AlphaZero(pondertree.evaluators.Uniform(), 50).run(Endless()).simulations == 50
 
 

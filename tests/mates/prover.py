@@ -1,9 +1,8 @@
-"""A mate prover on python-chess alone: slow, short, and independent of the engine it judges.
+"""A mate prover based on python-chess alone: slow, short, and independent of the engine that it verifies.
 
-Every move of the attacker and every reply of the defender is tried, so that both answers are exact. Positions come
-without history and with a clock at zero, and depths are small, so neither repetition nor the 50-move rule matters here:
-the shortest mate never comes back to a position. Insufficient material needs no test of its own, since nothing mates
-with it.
+Full-width search makes both results exact. Positions have no history and a halfmove clock of zero, and depths are
+small, so repetition and the 50-move rule do not matter: a shortest mate never repeats a position. Insufficient material
+needs no test, since it cannot mate.
 """
 
 from __future__ import annotations
@@ -14,38 +13,38 @@ import chess
 
 
 class OutOfNodesError(Exception):
-    """The proof takes too long. The board is as it was before."""
+    """Raised at the node limit; the board is restored."""
 
 
 class Prover:
-    """Answers whether the side to move mates within n moves, or is mated; remembers what it found out. `nodes` bounds
-    how many positions are searched for a mate in one, which is nearly all of the work."""
+    """Proves mates for and against the side to move, with a transposition table. `nodes` bounds the positions searched
+    for a mate in one, which dominate the work."""
 
     def __init__(self, nodes: int = 1 << 62) -> None:
         self.left = nodes
         self.known: dict[tuple[object, int], bool] = {}
-        # The moves that last proved something, by side and moves left: they mostly do so again.
+        # Killer moves: the last moves that proved a result, by side and moves left.
         self.best: dict[tuple[bool, int], chess.Move] = {}
         self.saviours: dict[tuple[bool, int], chess.Move] = {}
 
     def distance(self, board: chess.Board, most: int) -> int | None:
-        """The shortest mate of the side to move within `most` moves; None if there is none."""
+        """Returns the length of the shortest mate within `most` moves; None if there is none."""
         return next((n for n in range(1, most + 1) if self.mates(board, n)), None)
 
     def mates(self, board: chess.Board, n: int) -> bool:
-        """Whether the side to move mates within n moves, whatever the other side plays."""
+        """Returns whether the side to move can force mate within n moves."""
         if n <= 1:
             return n == 1 and self.mating_move(board) is not None
         key = (board._transposition_key(), n)
         if key not in self.known:
-            # The shorter mate first, which is cheap to look for and often there.
+            # Iterative deepening: the shorter mate is cheap to search and common.
             self.known[key] = self.mates(board, n - 1) or any(
                 self.mates_by(board, move, n) for move in self.attacks(board, n)
             )
         return self.known[key]
 
     def mates_by(self, board: chess.Board, move: chess.Move, n: int) -> bool:
-        """Whether the side to move mates within n moves that begin with `move`."""
+        """Returns whether `move` forces mate within n moves."""
         board.push(move)
         try:
             mated = self.mated(board, n - 1)
@@ -56,8 +55,7 @@ class Prover:
         return mated
 
     def mated(self, board: chess.Board, n: int) -> bool:
-        """Whether the side to move is mated within n moves of the other side, whatever it plays; with n = 0, whether
-        it is mated already."""
+        """Returns whether the other side forces mate within n of its moves; with n = 0, whether it is mate."""
         if n == 0:
             return board.is_checkmate()
         has_reply = False
@@ -74,7 +72,7 @@ class Prover:
         return has_reply or board.is_check()
 
     def attacks(self, board: chess.Board, n: int) -> Iterator[chess.Move]:
-        """All legal moves: the one that mated last time, then those that give check, then the others."""
+        """Returns all legal moves: the killer first, then checks, then the others."""
         checks = [move for move in possible_checks(board) if board.is_legal(move) and board.gives_check(move)]
         moves = checks + [move for move in board.legal_moves if move not in checks]
         last = self.best.get((board.turn, n))
@@ -83,14 +81,14 @@ class Prover:
         yield from (move for move in moves if move != last)
 
     def replies(self, board: chess.Board, n: int) -> Iterator[chess.Move]:
-        """All legal moves, first the one that saved this side last time."""
+        """Returns all legal moves, the killer first."""
         saviour = self.saviours.get((board.turn, n))
         if saviour is not None and board.is_legal(saviour):
             yield saviour
         yield from (move for move in board.legal_moves if move != saviour)
 
     def mating_move(self, board: chess.Board) -> chess.Move | None:
-        """A move that mates at once."""
+        """Returns a move that mates at once, if any."""
         self.left -= 1
         if self.left < 0:
             raise OutOfNodesError
@@ -105,7 +103,7 @@ class Prover:
 
 
 def possible_checks(board: chess.Board) -> Iterator[chess.Move]:
-    """Pseudo-legal moves without most of those that cannot give check: playing all of them would take too long."""
+    """Yields pseudo-legal moves, skipping most that cannot give check, for speed."""
     king = board.king(not board.turn)
     assert king is not None
     diagonal = chess.BB_DIAG_ATTACKS[king][chess.BB_DIAG_MASKS[king] & board.occupied]
@@ -126,7 +124,7 @@ def possible_checks(board: chess.Board) -> Iterator[chess.Move]:
         assert piece is not None
         if (
             chess.BB_SQUARES[move.to_square] & squares_of_checks[piece]
-            # What stands in the king's sight may uncover a check.
+            # Pieces on the king's lines may give a discovered check.
             or chess.BB_SQUARES[move.from_square] & (diagonal | straight)
             or move.promotion
             or board.is_en_passant(move)

@@ -140,7 +140,7 @@ def test_node_is_terminal_only_at_ends_and_claimable_draws() -> None:
     assert not quiet.is_terminal()
     quiet.set_proven(-1, 3)
     assert quiet.terminal_or_mate_value == -1.0
-    assert not quiet.is_terminal(), "mate search decided it; the game goes on"
+    assert not quiet.is_terminal(), "proven by mate search, not terminal"
     fifty = MctsNode.new_root(Chess("7k/8/8/8/8/8/R7/K7 w - - 99 90"))
     assert fifty.add_child(fifty.state.parse_action("a2b2")).is_terminal()
 
@@ -170,14 +170,14 @@ def test_invalid_policy_network_output_raises() -> None:
     search._prepare_root(tree)
     assert tree.root.priors == dict.fromkeys(others, 0.0) | {first: 1.0}
     assert tree.root.nn_value == 0.5
-    for priors, value, words in [
+    for priors, value, message in [
         ({first: 1.0}, 1.5, "from 0 to 1"),
         ({first: 1.0}, math.nan, "from 0 to 1"),
         ({first: -1.0}, 0.5, "negative"),
         ({first: math.nan}, 0.5, "finite"),
         ({4671: 1.0}, 0.5, "not legal"),
     ]:
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=message):
             MCTS(policy_network=Says(priors, value)).run(Chess())
 
 

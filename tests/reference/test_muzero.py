@@ -296,7 +296,7 @@ def test_invalid_parameters_raise(name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("answer", "message"),
     [
         (([0], [0.0], [[math.nan, 0.0]], [0.0]), "finite"),
         (([0], [0.0], [[math.inf, 0.0]], [0.0]), "finite"),
@@ -312,19 +312,19 @@ def test_invalid_parameters_raise(name: str, value: Any) -> None:
         (([0], [0.0], 1.0, [0.0]), "policy_logits"),
     ],
 )
-def test_invalid_model_output_raises(answer: Any, words: str) -> None:
+def test_invalid_model_output_raises(answer: Any, message: str) -> None:
     network = SimpleNamespace(
         initial_inference=lambda observations: ([0], [[0.0, 0.0]], [0.0]),
         recurrent_inference=lambda hidden_states, actions: answer,
     )
     search = MCTS(network)
     tree = search.tree(observation=[0])
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         search.simulate(tree, 1)
 
 
 @pytest.mark.parametrize(
-    ("root", "words"),
+    ("root", "message"),
     [
         ({"legal_actions": []}, "empty"),
         ({"legal_actions": [2]}, "from 0 to 1"),
@@ -332,8 +332,8 @@ def test_invalid_model_output_raises(answer: Any, words: str) -> None:
         ({"to_play": 1}, "to_play"),
     ],
 )
-def test_invalid_root_raises(root: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+def test_invalid_root_raises(root: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         MCTS(Fixed([0.0, 0.0])).tree(observation=[0], **root)
 
 

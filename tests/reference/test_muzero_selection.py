@@ -164,8 +164,8 @@ def test_mask_policy_sets_illegal_logits_to_minus_infinity() -> None:
     assert masked.dtype == np.float16
     assert masked.tolist() == [1.0, -math.inf, 3.0]
     assert mask_policy([1, 2], [1]).tolist() == [-math.inf, 2.0]
-    for wrong, words in (([], "empty"), ([3], "from 0 to 2"), ([0, 0], "twice"), ([-1], "from 0 to 2")):
-        with pytest.raises(ValueError, match=words):
+    for wrong, message in (([], "empty"), ([3], "from 0 to 2"), ([0, 0], "twice"), ([-1], "from 0 to 2")):
+        with pytest.raises(ValueError, match=message):
             mask_policy([1.0, 2.0, 3.0], wrong)
 
 

@@ -8,7 +8,7 @@ use crate::error::Error;
 /// The use of move tags in the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Every move is visited once, in the order of tags, before any is scored by the selection rule (hybrid chess).
+    /// Every move is visited once, in the order of tags, before any is scored by the selection rule.
     Strict,
     /// Tactical moves are visited once first; then the selection rule scores all moves, untried ones included.
     Tactical,

@@ -7,5 +7,5 @@ pub(crate) mod random;
 pub(crate) mod simd;
 pub(crate) mod thread_pool;
 #[cfg(feature = "rayon")]
-pub mod thread_pool_ablation;
+pub(crate) mod thread_pool_ablation;
 pub(crate) mod vector_math;

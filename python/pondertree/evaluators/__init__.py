@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from pondertree.evaluators.batch import Batch, Packed
-from pondertree.evaluators.protocol import Answer, Evaluator, PackedEvaluator, StateEvaluator, ask
+from pondertree.evaluators.protocol import Evaluator, EvaluatorOutput, PackedEvaluator, StateEvaluator, evaluate_batch
 from pondertree.evaluators.simple import Rollout, Uniform
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from pondertree.evaluators.torch_module import Torch
 
 __all__ = [
-    "Answer",
     "Batch",
     "Cached",
     "Evaluator",
+    "EvaluatorOutput",
     "Function",
     "Jax",
     "Keras",
@@ -44,7 +44,7 @@ __all__ = [
     "Symmetry",
     "Torch",
     "Uniform",
-    "ask",
+    "evaluate_batch",
     "symmetries_of",
 ]
 

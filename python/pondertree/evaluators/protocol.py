@@ -44,7 +44,7 @@ class PackedEvaluator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EvaluatorOutput:
     """Validated outputs of an evaluator."""
 
     policy: NDArray[np.float32] | None
@@ -98,7 +98,7 @@ def observer_of(evaluator: Any) -> Callable[[Any], Any]:
     return cast(Callable[[Any], Any], function)
 
 
-def ask(evaluator: Any, batch: Batch) -> Answer:
+def evaluate_batch(evaluator: Any, batch: Batch) -> EvaluatorOutput:
     """Evaluates a batch in the fastest form that both support; validates shapes, dtypes and values."""
     packed = batch.packed() if hasattr(evaluator, "evaluate_packed") and batch.packed is not None else None
     if packed is not None:
@@ -115,4 +115,4 @@ def ask(evaluator: Any, batch: Batch) -> Answer:
     elif policy is not None and packed is not None:
         policy = check_policy(policy, (len(packed.legal_actions),), packed.legal_offsets)
     values = check_values(values, batch.rows, batch.num_players, batch.info)
-    return Answer(policy, values, policy_of(evaluator) == "probabilities")
+    return EvaluatorOutput(policy, values, policy_of(evaluator) == "probabilities")

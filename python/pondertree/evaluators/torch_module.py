@@ -215,7 +215,7 @@ class Torch:
         return {**self.__dict__, **without}
 
     def _forward(self, observations: Any) -> tuple[Any, Any]:
-        """Calls the module and checks the structure of its output; `ask` and the engine check the numbers."""
+        """Calls the module and checks the structure of its output; the numbers are checked later."""
         torch = self._torch
         module = self._fused if observations.device.type == "cuda" and self._fused is not None else self.module
         logits, values = two_outputs(module(observations), f"module {type(self.module).__name__}")

@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from pondertree.models.jax_model import JaxModel
     from pondertree.models.pool import HiddenPool
     from pondertree.models.resolve import as_model
-    from pondertree.models.responses import RootAnswer, StepAnswer
+    from pondertree.models.responses import InitialOutput, RecurrentOutput
     from pondertree.models.support import Support
     from pondertree.models.torch_model import TorchModel
 
 __all__ = [
+    "ComposedModel",
     "FunctionModel",
     "HiddenPool",
     "Inference",
+    "InitialOutput",
     "JaxModel",
     "Model",
-    "ComposedModel",
-    "RootAnswer",
+    "RecurrentOutput",
     "SpecificationModel",
-    "StepAnswer",
     "Support",
     "TorchModel",
     "as_model",
@@ -51,11 +51,11 @@ _FILES = {
     "FunctionModel": "adapters",
     "HiddenPool": "pool",
     "Inference": "inference",
+    "InitialOutput": "responses",
     "JaxModel": "jax_model",
     "ComposedModel": "adapters",
-    "RootAnswer": "responses",
+    "RecurrentOutput": "responses",
     "SpecificationModel": "adapters",
-    "StepAnswer": "responses",
     "Support": "support",
     "TorchModel": "torch_model",
     "as_model": "resolve",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pondertree.errors import EvaluationError, InvalidArgumentError, PondertreeError
 from pondertree.models.hidden import LEAF, Layout, flatten, unflatten
-from pondertree.models.responses import RootAnswer, StepAnswer, check_root, check_step
+from pondertree.models.responses import InitialOutput, RecurrentOutput, check_root, check_step
 
 
 class Inference:
@@ -31,7 +31,7 @@ class Inference:
         self.first: Layout | None = None
         """Layout of the first hidden states."""
 
-    def initial(self, observations: Any) -> RootAnswer:
+    def initial(self, observations: Any) -> InitialOutput:
         """Returns hidden states, logits and values of observations [B, ...], which the model gets unchanged."""
         rows = len(observations)
         try:
@@ -45,9 +45,9 @@ class Inference:
         if self.first is None:
             self.first = self.layout
         self.num_actions = answer.logits.shape[1]
-        return answer if hidden is answer.hidden else RootAnswer(hidden, answer.logits, answer.values)
+        return answer if hidden is answer.hidden else InitialOutput(hidden, answer.logits, answer.values)
 
-    def recurrent(self, hidden: Any, actions: NDArray[np.int64]) -> StepAnswer:
+    def recurrent(self, hidden: Any, actions: NDArray[np.int64]) -> RecurrentOutput:
         """Returns the step from hidden states [B, ...] by actions [B].
 
         Actions are int64, in the library of the hidden states on their device: PyTorch does not mix tensors with NumPy
@@ -77,14 +77,14 @@ class Inference:
                 break
         return EvaluationError(message)
 
-    def check(self, output: Any, rows: int) -> StepAnswer:
+    def check(self, output: Any, rows: int) -> RecurrentOutput:
         """The second half: validates the output for `rows` rows."""
         answer = check_step(output, rows, self.num_actions)
         hidden = self._admit(answer.hidden, rows)
         self.num_actions = answer.logits.shape[1]
         if hidden is answer.hidden:
             return answer
-        return StepAnswer(hidden, answer.rewards, answer.logits, answer.values, answer.discounts)
+        return RecurrentOutput(hidden, answer.rewards, answer.logits, answer.values, answer.discounts)
 
     def _admit(self, hidden: Any, rows: int) -> Any:
         """Validates the layout of hidden states; returns them with lists converted to arrays."""

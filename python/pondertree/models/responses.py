@@ -24,7 +24,7 @@ STEP_DISCOUNT = (*STEP, "discount")
 
 
 @dataclass(frozen=True, slots=True)
-class RootAnswer:
+class InitialOutput:
     """Validated outputs of `initial_inference`."""
 
     hidden: Any
@@ -36,7 +36,7 @@ class RootAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class StepAnswer:
+class RecurrentOutput:
     """Validated outputs of `recurrent_inference`."""
 
     hidden: Any
@@ -51,7 +51,7 @@ class StepAnswer:
     """[B] in [-1, 1]: 0 ends the episode, a negative sign changes the player. None: as configured."""
 
 
-def is_plain(answer: Any, rows: int, num_actions: int) -> bool:
+def is_numpy_tuple(answer: Any, rows: int, num_actions: int) -> bool:
     """Whether the outputs of a step are a tuple of NumPy arrays that the engine reads without conversion.
 
     The engine checks their numbers with the error messages below; for a batch of few rows, checks in NumPy would cost
@@ -73,13 +73,13 @@ def is_plain(answer: Any, rows: int, num_actions: int) -> bool:
     return True
 
 
-def check_root(answer: Any, rows: int, num_actions: int | None = None) -> RootAnswer:
+def check_root(answer: Any, rows: int, num_actions: int | None = None) -> InitialOutput:
     """Validates outputs of `initial_inference` for `rows` observations; `num_actions` is checked if given."""
     hidden, logits, value = root_parts(answer)
-    return RootAnswer(hidden, check_logits(logits, rows, num_actions), check_column(value, rows, "value"))
+    return InitialOutput(hidden, check_logits(logits, rows, num_actions), check_column(value, rows, "value"))
 
 
-def check_step(answer: Any, rows: int, num_actions: int | None = None) -> StepAnswer:
+def check_step(answer: Any, rows: int, num_actions: int | None = None) -> RecurrentOutput:
     """Validates outputs of `recurrent_inference` for `rows` hidden states and actions."""
     if type(answer) is tuple and len(answer) == 4:  # the common case
         hidden, reward, logits, value = answer
@@ -88,7 +88,7 @@ def check_step(answer: Any, rows: int, num_actions: int | None = None) -> StepAn
         hidden, reward, logits, value, *rest = step_parts(answer)
         discount = rest[0] if rest else None
     discounts = None if discount is None else check_discounts(discount, rows)
-    return StepAnswer(
+    return RecurrentOutput(
         hidden,
         check_column(reward, rows, "reward"),
         check_logits(logits, rows, num_actions),
