@@ -28,7 +28,8 @@ def playout(
     `policy` biases the moves as in `UCT`. A playout truncated after `max_depth` moves scores 0, or the
     `evaluator`'s value of the last position; if `max_depth` is None or 0, the evaluator values `state` itself.
     In games with rewards, the result is the sum of the player's rewards. Without `max_depth`, a game that is not over
-    after 10,000 moves raises `GameContractError`. Without policy and evaluator, a game's own `simulateRandomPlayout` is used if it has one.
+    after 10,000 moves raises `GameContractError`. Without policy and evaluator, a game's own
+    `simulateRandomPlayout` is used if it has one.
     """
     info = describe(state)
     player = validation.whole_number(perspective_player, "perspective_player", most=info.num_players - 1)
