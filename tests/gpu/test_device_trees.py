@@ -152,7 +152,7 @@ def test_terminal_descents_per_step_are_limited(monkeypatch: pytest.MonkeyPatch,
 
         def go(trees: DeviceTrees, done: list[int] = done) -> bool:
             more = advance(trees)
-            done.append(int(trees._host["done"][: trees.trees].max()))
+            done.append(int(trees._host["simulations"][: trees.trees].max()))
             return more
 
         monkeypatch.setattr(DeviceTrees, "advance", go)

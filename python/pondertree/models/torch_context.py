@@ -165,7 +165,11 @@ class LatentTrees(DeviceTrees):
         """Starts the upload of roots that the engine has exported."""
         # Rows without a tree write into the pool's last slot, which is reserved for them.
         arrays, rest = self._arrays, slice(len(roots["counts"]), None)
-        for name, number in (("parents", 0), ("chosen", 0), ("targets", self._pool.capacity - 1)):
+        for name, number in (
+            ("request_parents", 0),
+            ("request_actions", 0),
+            ("request_slots", self._pool.capacity - 1),
+        ):
             arrays[name][rest].fill_(number)
         super().start(roots)
         if self._pool.version != self._pool_version:
@@ -174,7 +178,9 @@ class LatentTrees(DeviceTrees):
 
     def _infer(self, rows: int) -> dict[str, Any]:
         arrays = self._arrays
-        hidden, *outputs = self._step(self._pool.read(arrays["parents"][:rows]), arrays["chosen"][:rows])
-        self._pool.write(arrays["targets"][:rows], *flatten(hidden))
-        self._struct.rules.has_discount = int(len(outputs) > 3)
-        return dict(zip(("reward", "logits", "value", "own_discount"), outputs, strict=False))
+        hidden, *outputs = self._step(
+            self._pool.read(arrays["request_parents"][:rows]), arrays["request_actions"][:rows]
+        )
+        self._pool.write(arrays["request_slots"][:rows], *flatten(hidden))
+        self._struct.params.has_discount = int(len(outputs) > 3)
+        return dict(zip(("reward", "logits", "value", "model_discount"), outputs, strict=False))
