@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from pondertree.gpu.cuda_graph import GraphCache, require_supported
 from pondertree.gpu.kernels.launch import Launch, compile_step
-from pondertree.gpu.kernels.nvrtc import NotCompiled
-from pondertree.gpu.protocol import SUPPORTED, UnsupportedOutput, padded_rows
+from pondertree.gpu.kernels.nvrtc import CompilationError
+from pondertree.gpu.protocol import SUPPORTED, UnsupportedOutput, graph_batch_size
 from pondertree.gpu.tree_layout import (
     DTYPE_CODES,
     ROOT_COLUMNS,
@@ -72,7 +72,7 @@ class DeviceTrees(ABC):
                 name: torch.zeros(dimensions[rows], dtype=dtype, device=device) for name, dtype, rows in SEARCH_ARRAYS
             }
             self._arrays = self._staging.arrays | arrays
-        # What is downloaded after a search: everything about the roots.
+        # Downloaded after a search: all columns of the roots.
         self._downloads = {name: self._arrays[name][:, 0] for name in (*_NODE, *_EDGE) if len(self._arrays[name])}
         self._downloads |= {name: self._arrays[name] for name in (*_TREE, "rows", "has_invalid_output")}
         self._host = {
@@ -103,7 +103,7 @@ class DeviceTrees(ABC):
             self._graphs.follow()
 
     def advance(self) -> bool:
-        """Launches further steps, after those before are complete; False if there is nothing left to launch."""
+        """Launches further steps, after those before are complete; False if no steps remain."""
         if self._next == len(self._lengths):
             return False
         shape, active = self.shape, self.trees
@@ -127,12 +127,12 @@ class DeviceTrees(ABC):
         self._graphs.wait()
 
     def drain(self) -> None:
-        """Blocks until the device has nothing left to do for these trees, whatever failed."""
+        """Blocks until the stream of these trees is empty, even if a launch has failed."""
         self._graphs.drain()
 
     @property
     def is_valid(self) -> bool:
-        """Whether every network output was valid; the engine repeats a search that is not, and names the error."""
+        """Whether every network output was valid; otherwise the engine repeats the search, which raises the error."""
         return not bool(self._host["has_invalid_output"][0])
 
     @property
@@ -224,7 +224,7 @@ class GameTrees(DeviceTrees):
 
 
 class TreeCache:
-    """Device trees of recent shapes for later searches, at most `MAX_BYTES`: the least recently used ones go first."""
+    """Device trees of recent shapes for later searches, at most `MAX_BYTES`; evicts the least recently used."""
 
     def __init__(self) -> None:
         self._trees: dict[TreeShape, DeviceTrees | None] = {}
@@ -232,9 +232,9 @@ class TreeCache:
     def find(self, shape: TreeShape, make: Callable[[TreeShape], DeviceTrees]) -> DeviceTrees | None:
         """Trees of this shape, or a few more: games that end one by one would need new arrays each time.
 
-        None if there is not enough memory, or no kernel.
+        None if memory or the kernel is missing.
         """
-        shape = replace(shape, trees=padded_rows(shape.trees))
+        shape = replace(shape, trees=graph_batch_size(shape.trees))
         if shape in self._trees:
             self._trees[shape] = self._trees.pop(shape)
             return self._trees[shape]
@@ -242,7 +242,7 @@ class TreeCache:
             del self._trees[next(iter(self._trees))]
         try:
             self._trees[shape] = make(shape)
-        except (NotCompiled, RuntimeError):
+        except (CompilationError, RuntimeError):
             # RuntimeError: out of device memory, or of pinned memory.
             self._trees[shape] = None
         return self._trees[shape]

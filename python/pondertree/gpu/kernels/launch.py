@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from pondertree.config import GumbelRule
-from pondertree.gpu.kernels.nvrtc import NotCompiled, kernel
+from pondertree.gpu.kernels.nvrtc import CompilationError, kernel
 from pondertree.gpu.tree_layout import TreeArrays
 from pondertree.gpu.tree_shape import TreeShape
 
@@ -38,14 +38,14 @@ def options_of(shape: TreeShape, lanes: int) -> tuple[str, ...]:
 
 
 def compile_step(device: Any, shape: TreeShape) -> Launch:
-    """Compiles the kernel for a device; raises `NotCompiled`, after a warning, where there is no compiler."""
+    """Compiles the kernel for a device; raises `CompilationError`, after a warning, where there is no compiler."""
     if device.type != "cuda":
-        raise NotCompiled("kernels are compiled for CUDA devices only")
+        raise CompilationError("kernels are compiled for CUDA devices only")
     index = torch.cuda.current_device() if device.index is None else device.index
     try:
         # Without fused multiply-add, which the engine does not use either: results are equal bit for bit.
         step = kernel(SOURCE, "step", (*options_of(shape, 32), f"-DWARPS={WARPS_PER_BLOCK}", "--fmad=false"), index)
-    except NotCompiled as error:
+    except CompilationError as error:
         warnings.warn(f"GPU-resident search is not available, the CPU searches: {error}", RuntimeWarning, stacklevel=2)
         raise
 
