@@ -59,12 +59,14 @@ test: $(PACKAGES) $(ENGINE) ## Rust tests with every assertion on, then pytest o
 loom: ## models of the thread pool in all interleavings of few preemptions (two minutes to compile, one to run)
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --package pondertree-core --release --lib loom_
 
-check: $(PACKAGES) $(ENGINE) ## formatting, lints and types of Python and Rust; the stub against the compiled module
+check: $(PACKAGES) $(ENGINE) ## formatting, lints, types, layers and limits of Python and Rust; the stub against the compiled module
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(PY) scripts/check_layers.py
+	$(VENV)/bin/lint-imports --no-logo
+	$(PY) scripts/check_limits.py
 	$(PY) -m mypy --strict
 	$(PY) -m mypy.stubtest pondertree._core --mypy-config-file pyproject.toml
 

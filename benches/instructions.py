@@ -85,7 +85,7 @@ def compared(old: dict[str, int], new: dict[str, int]) -> list[str]:
         ratio = new[name] / old[name]
         if ratio > BAR:
             missed.append(name)
-        print(f"{name:36} {old[name]:14,} {new[name]:14,}  {ratio:.4f}{'  above 1.02' if ratio > BAR else ''}")
+        print(f"{name:36} {old[name]:14,} {new[name]:14,}  {ratio:.4f}{f'  above {BAR}' if ratio > BAR else ''}")
     return missed
 
 

@@ -106,9 +106,9 @@ def main() -> int:
             on_failure="loss" if given.stockfish else "error",
             concurrency=given.concurrency,
         )
-        told = result.as_json()
+        summary = result.as_json()
         row = about | {"date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"}
-        row |= {name: told[name] for name in ("games", "wins", "draws", "losses", "pentanomial", "elo", "interval")}
+        row |= {name: summary[name] for name in ("games", "wins", "draws", "losses", "pentanomial", "elo", "interval")}
         print(f"{about}\n{result}\n", flush=True)
         if given.record:
             known = [old for old in known if not about.items() <= old.items()] + [row]

@@ -76,10 +76,10 @@ def path_uses(path: Any) -> dict[str, Callable[[], object]]:
     from pondertree.tune import self_play, tune, tune_search
 
     def command(*arguments: str) -> None:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as told:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as stderr:
             status = cli.main(arguments)
-        if status not in (0, 2) or "Traceback" in told.getvalue():
-            raise AssertionError(f"{arguments} ended with {status}: {told.getvalue()[-300:]}")
+        if status not in (0, 2) or "Traceback" in stderr.getvalue():
+            raise AssertionError(f"{arguments} ended with {status}: {stderr.getvalue()[-300:]}")
 
     def nothing(*_: object) -> Any:
         raise InvalidArgumentError("far enough")

@@ -202,7 +202,7 @@ def programs() -> dict[str, Made]:
         "load": (pondertree.load, {"path": "nowhere"}, nothing),
         "check_game": (check_game, {"factory": Row, "games": 2}, nothing),
     }
-    for name in ("Network", "SelfPlay", "Replay", "Learner", "MuZero", "Evaluation"):
+    for name in ("Network", "SelfPlay", "Replay", "Learner", "LatentModel", "Evaluation"):
         made[f"{name}Config"] = (getattr(learn, f"{name}Config"), {}, nothing)
     return made
 

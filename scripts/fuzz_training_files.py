@@ -54,7 +54,7 @@ def players() -> list[bytes]:
         config = default_config(name, algorithm="muzero").with_values(network=small)
         networks: list[Any] = [PolicyValueNetwork(policy_value_architecture(spec, config.network))]
         networks.append(ModelNetwork(model_architecture(spec, config)))
-        found += [player_bytes(player_of(network), spec.about(5, 7)) for network in networks]
+        found += [player_bytes(player_of(network), spec.metadata(5, 7)) for network in networks]
     return found
 
 
@@ -178,7 +178,7 @@ def make_checkpoint(numbers: random.Random) -> Callable[[], object]:
 
     def call() -> None:
         from pondertree.learn import train
-        from pondertree.learn.evaluation.report import write_report
+        from pondertree.learn.report.page import write_report
 
         with contextlib.suppress(StorageError, InvalidArgumentError):
             pondertree.load(folder)
@@ -192,12 +192,12 @@ def make_checkpoint(numbers: random.Random) -> Callable[[], object]:
 def seal(checkpoint: Path) -> None:
     """Recomputes the checksums of a checkpoint, as far as its state is readable."""
     try:
-        told = json.loads((checkpoint / "state.json").read_bytes())
-        told.pop("own", None)
-        for name in told["sha256"]:
-            told["sha256"][name] = hashlib.sha256((checkpoint / name).read_bytes()).hexdigest()
-        told["own"] = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
-        (checkpoint / "state.json").write_text(json.dumps(told))
+        state = json.loads((checkpoint / "state.json").read_bytes())
+        state.pop("own", None)
+        for name in state["sha256"]:
+            state["sha256"][name] = hashlib.sha256((checkpoint / name).read_bytes()).hexdigest()
+        state["own"] = hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
+        (checkpoint / "state.json").write_text(json.dumps(state))
     except Exception:  # already damaged
         return
 
@@ -308,10 +308,10 @@ def make_config(numbers: random.Random) -> Callable[[], object]:
         for _ in range(numbers.choice((1, 1, 3))):
             place = numbers.choice([place for place, line in enumerate(lines) if "=" in line])
             value = numbers.choice(HOSTILE)
-            told = "1979-05-27T07:32:00Z" if value is None else as_json(value)
+            text = "1979-05-27T07:32:00Z" if value is None else as_json(value)
             for json_word, toml_word in (("Infinity", "inf"), ("NaN", "nan"), (": ", " = "), ("null", "0x10")):
-                told = told.replace(json_word, toml_word)
-            lines[place] = f"{lines[place].partition('=')[0]}= {told}"
+                text = text.replace(json_word, toml_word)
+            lines[place] = f"{lines[place].partition('=')[0]}= {text}"
         content = "\n".join(lines).encode(errors="surrogatepass")
 
     def call() -> None:

@@ -119,8 +119,8 @@ def check_sdist(sdist: Path) -> None:
 def check_symbols(wheel: Path, tag: str) -> None:
     """Checks the glibc symbol versions of the module by auditwheel."""
     said = run([sys.executable, "-m", "auditwheel", "show", str(wheel)])
-    told = re.search(r'platform\s+tag:\s+"([^"]+)"', said)
-    must(told is not None and told[1] == tag, f"auditwheel says of {wheel.name}:\n{said}")
+    tag_found = re.search(r'platform\s+tag:\s+"([^"]+)"', said)
+    must(tag_found is not None and tag_found[1] == tag, f"auditwheel says of {wheel.name}:\n{said}")
 
 
 def run(command: Sequence[str], *, text: str | None = None, path: str | None = None, folder: Path | None = None) -> str:
@@ -178,9 +178,9 @@ def try_installed() -> None:
     did = ["search"]
 
     script = Path(sys.executable).with_name("pondertree.exe" if os.name == "nt" else "pondertree")
-    told = run([str(script), "uci"], text="uci\nisready\nposition startpos moves e2e4\ngo nodes 200\nquit\n")
-    must("id name Pondertree" in told and "uciok" in told and "readyok" in told, f"UCI answered\n{told}")
-    must(re.search(r"^bestmove [a-h][1-8][a-h][1-8]", told, re.MULTILINE) is not None, f"UCI answered\n{told}")
+    output = run([str(script), "uci"], text="uci\nisready\nposition startpos moves e2e4\ngo nodes 200\nquit\n")
+    must("id name Pondertree" in output and "uciok" in output and "readyok" in output, f"UCI answered\n{output}")
+    must(re.search(r"^bestmove [a-h][1-8][a-h][1-8]", output, re.MULTILINE) is not None, f"UCI answered\n{output}")
     did.append("UCI")
 
     must(f"pondertree {pondertree.__version__}" in run([str(script), "--version"]), "--version is another one")

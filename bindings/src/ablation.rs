@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pondertree_core::{choose, parallel_for, Backend, Error};
+use pondertree_core::{choose_thread_pool, parallel_for, Error, ThreadPoolBackend as Backend};
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;
@@ -10,7 +10,7 @@ use crate::errors::OrPython;
 /// Selects the backend of parallel jobs: "own", "rayon scope", "rayon broadcast" or "std scope".
 #[pyfunction]
 pub fn _choose_thread_pool(name: &str) -> PyResult<()> {
-    choose(match name {
+    choose_thread_pool(match name {
         "own" => Backend::Own,
         "rayon scope" => Backend::RayonScope,
         "rayon broadcast" => Backend::RayonBroadcast,

@@ -100,7 +100,7 @@ impl ReadField for Rule {
                 },
                 forced_playouts: number("forced_playouts")?,
             },
-            "muzero" => {
+            "log_puct" => {
                 let normalize = match fields.read::<Option<String>>("normalize")?.as_deref() {
                     Some("node") => Normalize::Node,
                     Some("tree") => Normalize::Tree,
@@ -120,7 +120,7 @@ impl ReadField for Rule {
                 max_num_considered_actions: fields.read("max_num_considered_actions")?,
                 gumbel_scale: number("gumbel_scale")?,
             },
-            other => return unknown("rule", other, "\"ucb1\", \"puct\", \"muzero\" or \"gumbel\""),
+            other => return unknown("rule", other, "\"ucb1\", \"puct\", \"log_puct\" or \"gumbel\""),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The Python module `pondertree._core`: it translates between Python and the engine and does nothing else.
+//! The Python module `pondertree._core`: converts arguments, arrays and errors; polls signals; replays pickled states.
 
 #![allow(unreachable_pub, reason = "a cdylib exports nothing to Rust: `pub` marks what Python sees")]
 

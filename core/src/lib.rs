@@ -1,17 +1,17 @@
-//! Monte Carlo Tree Search: one engine for many searches. This crate knows no Python; `bindings/` translates.
+//! Monte Carlo Tree Search: one engine for many searches. Independent of Python, which `bindings/` connects.
 //!
 //! Layers; each uses only those it names (`scripts/check_layers.py`):
 //!
 //! - `runtime`: random numbers, vector math, SIMD dispatch, prefetch, thread pool.
 //! - `memory`: pages, slabs and blocks of the trees.
-//! - `tree` (runtime, memory): the arena of one search tree, its undo journal.
 //! - `games` (runtime): the traits of games and worlds, the compiled games.
-//! - `solvers` (games): Connect 4, depth-limited minimax, forced moves.
-//! - `chess` (games): evaluation, exchanges, move categories, mates, endings. No other folder uses it.
-//! - `search` (tree, games, solvers): one tree search.
-//! - `forest` (search): many tree searches in batches.
+//! - `tree` (runtime, memory): the arena of one search tree, its undo journal.
+//! - `solvers` (games, runtime): Connect 4, depth-limited minimax, forced moves.
+//! - `chess` (games, runtime): evaluation, exchanges, move categories, mates, endings. No other folder uses it.
+//! - `search` (tree, games, solvers, runtime): one tree search.
+//! - `forest` (search, tree, games, solvers, runtime): many tree searches in batches.
 //!
-//! What users of the crate see is listed here; `fork` and this list may use every layer.
+//! This file re-exports the public API; it and `fork` may use every layer.
 
 mod error;
 mod forest;
@@ -27,7 +27,7 @@ pub mod games;
 pub mod solvers;
 
 pub use error::Error;
-pub use forest::latent::{Root as LatentRoot, LARGEST_REWARD};
+pub use forest::latent::Root as LatentRoot;
 pub use forest::offload::{ExportedRoots, OffloadResults};
 pub use forest::pipeline::{BatchStatus, PipelineTimes, Responses};
 pub use forest::pipeline_latent::Columns as ResponseColumns;
@@ -39,9 +39,9 @@ pub use fork::handle_forks;
 pub use runtime::random::{fold, tree_key, Purpose, Random};
 pub use runtime::thread_pool::parallel_for;
 #[cfg(feature = "rayon")]
-pub use runtime::thread_pool_ablation;
+pub use runtime::thread_pool_ablation::{choose as choose_thread_pool, Backend as ThreadPoolBackend};
 pub use search::batch::StepResult;
-pub use search::config::{SearchConfig, WorldConfig};
+pub use search::config::{SearchConfig, WorldConfig, LARGEST_REWARD};
 pub use search::evaluate::{playout, LeafKind, PlayoutPolicy};
 pub use search::expand_latent::ModelResponse;
 pub use search::noise::Noise;

@@ -4,7 +4,7 @@ use pondertree_core::games::analysis::Analyzed;
 use pondertree_core::games::connect_four::ConnectFour;
 use pondertree_core::games::othello::Othello;
 use pondertree_core::games::tic_tac_toe::TicTacToe;
-use pondertree_core::games::{Compiled, External, Game, World};
+use pondertree_core::games::{Compiled, Game, PythonGame, World};
 use pondertree_core::{
     tree_key, Error, Forest, LeafKind, PlayoutPolicy, Policy, Rule, SearchConfig, StepResult, Tree, WorldConfig, ROOT, UNPROVEN,
 };
@@ -230,7 +230,7 @@ fn invalid_configs_are_refused() {
     assert!(forest::<Compiled<ConnectFour>>(SearchConfig { threads: 0, ..config::<ConnectFour>() }).is_err());
 }
 
-fn external() -> Forest<External> {
+fn external() -> Forest<PythonGame> {
     forest(SearchConfig { leaf: LeafKind::External, num_actions: 3, ..config::<TicTacToe>() }).expect("a valid config")
 }
 

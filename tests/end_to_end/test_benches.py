@@ -95,8 +95,8 @@ def test_gpu_records_are_documented() -> None:
     for row in recorded["rows"]:
         assert f"| {row['case']} | {row['ours']['trees']} |" in page
         assert row["mctx"] or row["bar"] is None
-    asked = [sys.executable, "-B", "-c", "import gpu_report; print(gpu_report.section(), end='')"]
-    assert subprocess.check_output(asked, cwd=folder, encoding="utf-8") in page, "the page is not of this record"
+    command = [sys.executable, "-B", "-c", "import gpu_report; print(gpu_report.section(), end='')"]
+    assert subprocess.check_output(command, cwd=folder, encoding="utf-8") in page, "the page is not of this record"
 
 
 #: Replaces the libraries, since tests have no GPU and loading them is slow.
@@ -275,19 +275,19 @@ def test_finished_results_are_printed_after_crash(gpu: Gpu, then: str) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as on POSIX")
 def test_interrupt_stops_workers_and_prints_finished_results(gpu: Gpu, tmp_path: Path) -> None:
-    told = tmp_path / "process"
-    gpu.prints("gpu_ours.py", gpu.ours[:2], f"open({str(told)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)")
+    pid_file = tmp_path / "process"
+    gpu.prints("gpu_ours.py", gpu.ours[:2], f"open({str(pid_file)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)")
     process = gpu.start("--no-peer")
     assert process.stderr is not None
     assert "Connect 4, 256 x 64" in process.stderr.readline()
-    while not (told.exists() and told.read_text()):
+    while not (pid_file.exists() and pid_file.read_text()):
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
     printed, _ = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "| Connect 4, 256 x 64 | 512 |" in printed
     with pytest.raises(ProcessLookupError):
-        os.kill(int(told.read_text()), 0)
+        os.kill(int(pid_file.read_text()), 0)
 
 
 def test_small_gpu_bench_runs_on_cpu(tmp_path: Path) -> None:

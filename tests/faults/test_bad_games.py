@@ -63,10 +63,10 @@ BROKEN: list[tuple[str, dict[str, Any], str]] = [
     ("no results", {"returns": lambda s: []}, "0 numbers|2 players|shorter|longer|IndexError"),
     ("NaN", {"returns": lambda s: [math.nan, 0.0]}, "nan|NaN"),
     ("infinite", {"returns": lambda s: [math.inf, -math.inf]}, "inf"),
-    ("text results", {"returns": lambda s: ["win", "loss"]}, "one number for each|when forced moves"),
+    ("text results", {"returns": lambda s: ["win", "loss"]}, "one number for each|search for forced moves"),
     ("results too large", {"returns": lambda s: (5.0, -5.0)}, "from -1 to 1"),
-    ("results None", {"returns": lambda s: None}, "one number for each|when forced moves"),
-    ("one number", {"returns": lambda s: 1.0}, "one number for each|when forced moves"),
+    ("results None", {"returns": lambda s: None}, "one number for each|search for forced moves"),
+    ("one number", {"returns": lambda s: 1.0}, "one number for each|search for forced moves"),
 ]
 
 

@@ -144,9 +144,9 @@ def test_unhandled_interrupt_ends_process_by_signal() -> None:
         assert process.stdout.readline() == "begun\n"
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=20)
+        _, stderr = process.communicate(timeout=20)
     assert process.returncode == -signal.SIGINT
-    assert told.endswith("KeyboardInterrupt\n`result` of this exception is what the search had found.\n")
+    assert stderr.endswith("KeyboardInterrupt\n`result` of this exception holds the partial result.\n")
 
 
 def test_search_is_usable_after_interrupted_run() -> None:

@@ -244,7 +244,7 @@ def test_reentrant_call_from_model_raises(preset: Any) -> None:
 # --- Advance ----------------------------------------------------------------------------------------------------------
 
 
-TOLD: list[tuple[str, dict[str, Any], type[Exception], str]] = [
+INVALID_ADVANCES: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("no such action", {"action": 5}, pondertree.InvalidActionError, "action 5 is not legal"),
     ("not a legal one", {"action": 3}, pondertree.InvalidActionError, "action 3 is not legal"),
     ("no action", {"action": "a"}, pondertree.InvalidArgumentError, "action"),
@@ -258,18 +258,20 @@ TOLD: list[tuple[str, dict[str, Any], type[Exception], str]] = [
 
 
 @by_preset
-@pytest.mark.parametrize(("name", "told", "error", "message"), TOLD, ids=[case[0] for case in TOLD])
-def test_invalid_advance_raises(name: str, told: dict[str, Any], error: Any, message: str, preset: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "inputs", "error", "message"), INVALID_ADVANCES, ids=[case[0] for case in INVALID_ADVANCES]
+)
+def test_invalid_advance_raises(name: str, inputs: dict[str, Any], error: Any, message: str, preset: Any) -> None:
     forest = preset(TableModel(5), num_players=2, seed=1).forest(
         observation=[[1], [2]], legal_actions=[[0, 1, 2], [0, 1]]
     )
     forest.simulate(12)
     before = state_of(forest)
     with pytest.raises(error, match=message):
-        forest.advance(**{"index": 1, "action": 1, "observation": [9], **told})
-    if "action" not in told:
+        forest.advance(**{"index": 1, "action": 1, "observation": [9], **inputs})
+    if "action" not in inputs:
         with pytest.raises(error, match=message):
-            forest.reset(**{"index": 1, "observation": [9], **told})
+            forest.reset(**{"index": 1, "observation": [9], **inputs})
     assert state_of(forest) == before
     forest.advance(1, 1, observation=[9])
     assert forest.simulate(3).result(1).simulations == 3

@@ -44,13 +44,13 @@ class Nim:
 
 
 class NimWithPlayouts(Nim):
-    """Its own playout knows who wins with best play, and notes what it was asked."""
+    """A game whose own playout is exact and records its calls."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[int, int, int | None]] = []
+        self.evaluated: list[tuple[int, int, int | None]] = []
 
     def simulateRandomPlayout(self, state: State, perspective_player: int, max_depth: int | None) -> float:  # noqa: N802
-        self.asked.append((state["stones"], perspective_player, max_depth))
+        self.evaluated.append((state["stones"], perspective_player, max_depth))
         wins = state["stones"] % 4 != 0
         return 1.0 if wins == (state["player"] == perspective_player) else -1.0
 
@@ -83,11 +83,11 @@ def test_engine_and_reference_agree_on_dict_states(solve: bool) -> None:
 def test_own_playout_of_the_game_is_used() -> None:
     game = NimWithPlayouts()
     assert uct.MCTS(60, game=game, max_depth=9, seed=1, solve=False).search({"stones": 6, "player": 0}) == 2
-    assert len(game.asked) > 5
-    assert {depth for _, _, depth in game.asked} == {9}
+    assert len(game.evaluated) > 5
+    assert {depth for _, _, depth in game.evaluated} == {9}
     engine = NimWithPlayouts()
     result = pondertree.UCT(60, max_depth=9, seed=1, solve=False).run(DictState({"stones": 6, "player": 0}, engine))
-    assert (result.action, engine.asked) == (2, game.asked)
+    assert (result.action, engine.evaluated) == (2, game.evaluated)
 
 
 def test_dict_state_keeps_the_contract_of_games() -> None:

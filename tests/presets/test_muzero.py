@@ -249,7 +249,7 @@ def test_predicted_lines_beyond_the_rules_have_action_numbers() -> None:
     lines = [move.pv for move in result.moves]
     assert sum(map(len, raw)) > sum(map(len, lines)), "the model imagined more than the rules allow"
     assert all(set(line) <= names and len(set(line)) == len(line) for line in (result.pv, *lines))
-    unruled = [node for node in beyond if "only the model" in repr(node.state)]
+    unruled = [node for node in beyond if "predicted by a model" in repr(node.state)]
     assert unruled
     assert all(node.move.isdigit() for node in unruled)
     for text in (repr(result), result.root.to_text(3), result.root.to_dot(3), result.root.to_json(), str(result.moves)):
@@ -258,4 +258,4 @@ def test_predicted_lines_beyond_the_rules_have_action_numbers() -> None:
     assert all(text in names for text in legal.pv)
     bare = pondertree.MuZero(TableModel(4), 30, seed=1).run(observation=ONE)
     assert bare.pv[0] == bare.move == str(bare.action)
-    assert "only the model" in repr(next(iter(bare.root.children.values())).state)
+    assert "predicted by a model" in repr(next(iter(bare.root.children.values())).state)

@@ -332,16 +332,16 @@ def test_playout_policies_bias_playouts(wrap: bool) -> None:
 
 
 def test_own_playout_of_a_game_is_used() -> None:
-    asked: list[int] = []
+    evaluated: list[int] = []
 
     class Own(PythonGame):
         def simulateRandomPlayout(self, perspective_player: int, max_depth: int | None) -> float:  # noqa: N802
-            asked.append(perspective_player)
+            evaluated.append(perspective_player)
             return 1.0 if perspective_player == 0 else -1.0
 
     result = pondertree.UCT(30, seed=1).run(Own(ConnectFour()))
     assert result.value == 1.0
-    assert set(asked) == {0, 1}, "asked for whoever chose the move"
+    assert set(evaluated) == {0, 1}, "called for the chooser"
 
 
 def test_larger_c_param_spreads_visits() -> None:

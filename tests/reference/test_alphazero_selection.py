@@ -78,7 +78,7 @@ def test_unvisited_move_has_value_of_fpu() -> None:
 
     assert first_scores() == [0.0] * 3
     assert first_scores(fpu=-1.0) == [-1.0] * 3
-    assert first_scores(fpu=("parent", 0.2)) == [0.5 - 0.2] * 3, "the root's own value, for who moves there"
+    assert first_scores(fpu=("parent", 0.2)) == [0.5 - 0.2] * 3, "the root's value for its player to move"
 
 
 def test_values_are_negated_only_if_player_changes() -> None:

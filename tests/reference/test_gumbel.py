@@ -307,9 +307,9 @@ def test_proven_root_and_zero_simulations_leave_tree_unchanged() -> None:
     assert result.policy == pytest.approx(dict.fromkeys(range(9), 1 / 9))
     won = search.tree(after(TicTacToe(), "a1 b1 a2 b2"))
     search.simulate(won, 100)
-    asked = len(network.sizes)
+    evaluations = len(network.sizes)
     search.simulate(won, 100)
-    assert len(network.sizes) == asked
+    assert len(network.sizes) == evaluations
     assert search.result(won).proven == 1
 
 

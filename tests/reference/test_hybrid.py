@@ -140,7 +140,7 @@ def test_node_is_terminal_only_at_ends_and_claimable_draws() -> None:
     assert not quiet.is_terminal()
     quiet.set_proven(-1, 3)
     assert quiet.terminal_or_mate_value == -1.0
-    assert not quiet.is_terminal(), "mate search decided it; the game goes on"
+    assert not quiet.is_terminal(), "proven by mate search, not terminal"
     fifty = MctsNode.new_root(Chess("7k/8/8/8/8/8/R7/K7 w - - 99 90"))
     assert fifty.add_child(fifty.state.parse_action("a2b2")).is_terminal()
 

@@ -96,8 +96,8 @@ def test_mate_search_runs_once_per_node(looks: Counter[str], priority: str | Non
     waited = Counter(node.state.fen() for node in nodes if node.end is None)
     assert looks == waited
     # Exact nodes are never evaluated.
-    assert Counter(network.asked) == Counter(node.state.fen() for node in nodes if node.priors is not None)
-    assert sum(looks.values()) == len(network.asked) + sum(node.mate is not None for node in nodes)
+    assert Counter(network.evaluated) == Counter(node.state.fen() for node in nodes if node.priors is not None)
+    assert sum(looks.values()) == len(network.evaluated) + sum(node.mate is not None for node in nodes)
 
 
 def test_checkmated_child_is_not_evaluated() -> None:
@@ -112,7 +112,7 @@ def test_checkmated_child_is_not_evaluated() -> None:
             assert mated
             for node in mated:
                 assert node.nn_value is None
-                assert node.state.fen() not in network.asked
+                assert node.state.fen() not in network.evaluated
                 assert node.total_value == -node.visits
                 assert node.terminal_or_mate_value == -1.0
 

@@ -125,7 +125,7 @@ def test_top_k_expansion_does_not_change_results(normalize: str, monkeypatch: py
         assert sizes[0] == 300
         if wide == 256:
             first = tree.root.children[(tree.trace or [])[0]["path"][0]]
-            assert len(first.children) == 89, "so many simulations were left"
+            assert len(first.children) == 89, "the remaining simulations"
             assert min(sizes) == 64
             assert first.tail_prior > 0.0
     assert traces[0] == traces[1]

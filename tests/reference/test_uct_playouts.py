@@ -38,11 +38,11 @@ def test_batches_are_bounded_and_conserve_visits(seed: int, in_flight: int, limi
     check_tree(result)
     assert result.simulations == limit
     assert all(1 <= len(batch) <= in_flight for batch in evaluator.batches)
-    asked = [s for batch in evaluator.batches for s in batch]
-    assert len(set(asked)) == len(asked)  # no leaf is evaluated twice
+    calls = [s for batch in evaluator.batches for s in batch]
+    assert len(set(calls)) == len(calls)  # no leaf is evaluated twice
     assert result.trace is not None
     assert [row["simulation"] for row in result.trace] == list(range(limit))
-    assert len(asked) == sum(not _state_at(state, row["path"]).is_terminal for row in result.trace)
+    assert len(calls) == sum(not _state_at(state, row["path"]).is_terminal for row in result.trace)
 
 
 def _state_at(state: Any, path: list[int]) -> Any:
@@ -130,23 +130,23 @@ def test_playout_sums_rewards() -> None:
 
 def test_evaluator_evaluates_leaf_or_cut_position() -> None:
     state = TabularGame(23, depth=(9, 9), branching=(2, 2)).start()
-    asked: list[Any] = []
+    calls: list[Any] = []
 
     def evaluator(position: Any) -> float:
-        asked.append(position)
+        calls.append(position)
         return 0.25
 
     for max_depth in (None, 0):
-        asked.clear()
+        calls.clear()
         assert simulate_leaves([(state, 1, 5)], max_depth, evaluator) == [[0.25, -0.25]]
-        assert asked == [state]
-    asked.clear()
+        assert calls == [state]
+    calls.clear()
     assert simulate_leaves([(state, 1, 5)], 3, evaluator) == [[-0.25, 0.25]]  # player 1 is to move after 3 plies
-    assert [len(position.path) for position in asked] == [3]
+    assert [len(position.path) for position in calls] == [3]
     assert simulate_leaves([(state, 1, 5)], 3) == [[0.0, 0.0]]
-    asked.clear()
+    calls.clear()
     values = simulate_leaves([(state, 1, 5)], 9, evaluator)
-    assert not asked
+    assert not calls
     assert values[0] in ([1.0, -1.0], [0.0, 0.0], [-1.0, 1.0])
 
 
@@ -226,22 +226,22 @@ def test_playout_policy_returns_action_or_weights() -> None:
 
 
 def test_own_playout_is_called_for_chooser() -> None:
-    asked: list[tuple[int, int | None]] = []
+    calls: list[tuple[int, int | None]] = []
 
     class Own(Tree2):
         def simulateRandomPlayout(self, perspective_player: int, max_depth: int | None) -> float:  # noqa: N802
-            asked.append((perspective_player, max_depth))
+            calls.append((perspective_player, max_depth))
             return 0.75
 
     leaf = Own("n1", {"a": WIN, "b": LOSS})
     assert simulate_leaves([(leaf, 0, 1)], 7) == [[0.75, -0.75]]
     assert simulate_leaves([(leaf, 1, 1)]) == [[-0.75, 0.75]]
-    assert asked == [(0, 7), (1, None)]
-    asked.clear()
+    assert calls == [(0, 7), (1, None)]
+    calls.clear()
     assert simulate_leaves([(leaf, 0, 1)], None, lambda s: 0.5) == [[-0.5, 0.5]]
-    assert not asked
+    assert not calls
     three = Own("n1", {"a": WIN, "b": LOSS}, num_players=3)
     assert simulate_leaves([(three, 0, 1)]) == [[0.75, 0.75, 0.75]]
-    assert [player for player, _ in asked] == [0, 1, 2]
+    assert [player for player, _ in calls] == [0, 1, 2]
     result = MCTS(1).run(Tree2("n0", {"a": leaf}))
     assert result.values == {0: 0.75}

@@ -103,7 +103,7 @@ def test_legal_actions_of_one_with_a_known_batch_are_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="legal_actions has 2 entries for 6 observations"):
         search.run(observation=BATCH, legal_actions=[0, 2])
     for call in (search.search, search.get_policy, search.tree):
-        with pytest.raises(InvalidArgumentError, match="one is wanted"):
+        with pytest.raises(InvalidArgumentError, match="takes one observation"):
             call(observation=BATCH)
 
 

@@ -185,7 +185,7 @@ def test_hybrid_matches_reference_with_root_actions(
     options: dict[str, Any] = {"priority": priority, "in_flight": in_flight, "seed": 3, "num_simulations": simulations}
     search = pondertree.Hybrid(evaluator, trace=True, **options)
     tree = search.tree(state, root_actions=actions).simulate(simulations)
-    chess_config = search.config(pondertree.game.describe(state)).domain
+    chess_config = search.config(pondertree.game.describe(state)).analysis
     assert chess_config is not None
     reference = hybrid.MCTS(
         evaluator,

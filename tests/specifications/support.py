@@ -17,19 +17,19 @@ from pondertree.reference import alphazero, hybrid
 
 @dataclass
 class Network:
-    """An evaluator with one policy for all positions and a value by position; records what it is asked about."""
+    """An evaluator with one policy for all positions and a value by position; records the states."""
 
     priors: Sequence[float]
     """Probabilities of all actions, legal or not."""
     value: Callable[[Any], float] = lambda state: 0.0
     """The value for the player to move."""
-    asked: list[Any] = field(default_factory=list)
+    evaluated: list[Any] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
 
     policy = "probabilities"
 
     def evaluate_states(self, states: Sequence[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        self.asked.extend(states)
+        self.evaluated.extend(states)
         self.batches.append(len(states))
         return np.tile(np.asarray(self.priors, dtype=float), (len(states), 1)), np.array([*map(self.value, states)])
 
@@ -113,13 +113,13 @@ def walk(root: Any) -> list[Any]:
 
 
 class RecordedPolicy:
-    """A `PestoPolicy` that records the positions it is asked about."""
+    """A `PestoPolicy` that records the evaluated positions."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.evaluated: list[str] = []
 
     def evaluate(self, state: Any) -> tuple[dict[Any, float], float]:
-        self.asked.append(state.fen())
+        self.evaluated.append(state.fen())
         return PestoPolicy().evaluate(state)
 
 

@@ -241,14 +241,14 @@ def test_terminal_leaves_are_not_expanded_or_evaluated(kind: str) -> None:
     ends = {path for path in traced.paths() if state_after(path, TicTacToe()).is_terminal}
     assert len(ends) > 5
     assert all(not traced.node(path).children for path in ends)
-    assert not any(state.is_terminal for state in network.asked)
+    assert not any(state.is_terminal for state in network.evaluated)
 
 
 @each_implementation
 def test_each_leaf_is_evaluated_once(kind: str) -> None:
     traced, network = tic_tac_toe(kind)
     leaves = [state_after(path, TicTacToe()) for path in traced.paths()]
-    assert network.asked == [TicTacToe(), *(leaf for leaf in leaves if not leaf.is_terminal)]
+    assert network.evaluated == [TicTacToe(), *(leaf for leaf in leaves if not leaf.is_terminal)]
 
 
 @each_implementation

@@ -71,7 +71,7 @@ def test_goal_mate_search_comes_first() -> None:
     for search in (pondertree.Hybrid(policy_network=policy), hybrid.MCTS(policy_network=policy)):
         result = search.run(state)
         assert (result.proven, result.value) == (1, 1.0)
-    assert policy.asked == []
+    assert policy.evaluated == []
 
 
 def test_goal_selection_goes_by_category_before_puct() -> None:
@@ -135,15 +135,15 @@ def test_pesto_weights_are_fields_of_the_object() -> None:
 
 
 def test_mate_search_runs_before_the_policy_network() -> None:
-    """The network is never asked about a position in which mate search finds a mate."""
+    """Positions with a mate found by mate search are never evaluated by the network."""
     policy = RecordedPolicy()
     search = hybrid.MCTS(policy_network=policy, mate_search_depth=2, solve=False, endings=False, root_depth=0)
     tree = search.tree(Chess("6k1/5ppp/8/8/8/8/5PPP/R5K1 b - - 0 1"))
     search.simulate(tree, 120)
     found = [child for child in walk(tree.root) if child.mate is not None]
     assert found
-    assert not {node.state.fen() for node in found} & set(policy.asked)
-    assert len(policy.asked) > 10
+    assert not {node.state.fen() for node in found} & set(policy.evaluated)
+    assert len(policy.evaluated) > 10
 
 
 def test_backpropagation_handles_exact_and_estimated_values() -> None:

@@ -65,18 +65,18 @@ def test_mcts_search_takes_a_policy_network(search: Any) -> None:
 
 @each_search
 def test_mcts_search_takes_the_depth_of_mate_search(search: Any) -> None:
-    """Without mate search the network is asked; with it the root is decided at once."""
-    for depth, asked in ((0, True), (3, False)):
+    """Without mate search the network is evaluated; with it the root is decided at once."""
+    for depth, evaluated in ((0, True), (3, False)):
         policy = RecordedPolicy()
         search(Chess(MATE_IN_TWO), policy, mate_search_depth=depth, iterations=20)
-        assert bool(policy.asked) is asked
+        assert bool(policy.evaluated) is evaluated
 
 
 @each_search
 def test_mcts_search_takes_a_number_of_iterations(search: Any) -> None:
     policy = RecordedPolicy()
     search(Chess(), policy, 0, iterations=30)
-    assert len(policy.asked) == 31, "the root and one new node per iteration"
+    assert len(policy.evaluated) == 31, "the root and one new node per iteration"
     assert inspect.signature(search).parameters["iterations"].default is None
 
 
@@ -211,14 +211,14 @@ def test_exact_value_is_backed_up_from_the_leaf_itself() -> None:
         if node.mate is not None:
             assert row["values"][node.to_play] == 1.0
             assert (node.children, node.nn_value) == ({}, None)
-            assert node.state.fen() not in policy.asked
+            assert node.state.fen() not in policy.evaluated
 
 
 def test_leaf_is_evaluated_once() -> None:
     policy = RecordedPolicy()
     tree = hybrid_tree(MIDDLEGAME, 100, policy_network=policy)
-    assert len(policy.asked) == 101
-    assert policy.asked == [
+    assert len(policy.evaluated) == 101
+    assert policy.evaluated == [
         tree.root.state.fen(),
         *(state_after(tree.root.state, row["path"]).fen() for row in tree.trace),
     ]
@@ -298,7 +298,7 @@ def test_new_child_is_checked_for_ends_and_mates_before_it_is_evaluated() -> Non
     tree = hybrid_tree(MATE_IN_ONE, 50, policy_network=policy, mate_search_depth=2, solve=False)
     mated = tree.root.children[tree.root.state.parse_action("h5f7")]
     assert (mated.nn_value, mated.total_value / mated.visits) == (None, -1.0)
-    assert mated.state.fen() not in policy.asked
+    assert mated.state.fen() not in policy.evaluated
 
 
 def test_evaluated_node_is_never_returned_fully_explored() -> None:

@@ -47,7 +47,7 @@ def test_unexplored_moves_come_before_descending(search: Any) -> None:
     """With as many iterations as legal moves the network sees the root and each position after one move."""
     policy, state = RecordedPolicy(), Chess(MIDDLEGAME)
     search(state, policy, 0, iterations=len(state.legal_actions()))
-    assert sorted(policy.asked) == sorted(
+    assert sorted(policy.evaluated) == sorted(
         [state.fen(), *(state.play(action).fen() for action in state.legal_actions())]
     )
 

@@ -135,7 +135,7 @@ def test_simulation_costs_one_evaluation_and_one_choice_per_level(kind: str) -> 
     network = Network(PRIORS, signature_value)
     search = traced_alphazero(kind, network, ConnectFour(), 200, **PRESET)
     assert all(len(row["scores"]) == len(row["path"]) for row in search.trace)
-    assert len(network.asked) == 201
+    assert len(network.evaluated) == 201
     assert max(map(len, search.paths())) < 20
 
 
@@ -150,7 +150,7 @@ def test_search_costs_the_number_of_simulations() -> None:
     def evaluations(simulations: int) -> int:
         network = Network(PRIORS, signature_value)
         AlphaZero.connect_four(network, simulations, seed=1).run(ConnectFour())
-        return len(network.asked)
+        return len(network.evaluated)
 
     assert [evaluations(simulations) for simulations in (50, 100, 200)] == [51, 101, 201]
 
@@ -223,7 +223,7 @@ def test_more_simulations_play_stronger_and_cost_more() -> None:
         network = Network([1 / 9] * 9)
         shares.append(np.mean([converged("engine", state, simulations)[1] for state in POSITIONS]))
         AlphaZero(network, min(simulations, 300), seed=1, solve=False, **PRESET).run(TicTacToe())
-        calls.append(len(network.asked))
+        calls.append(len(network.evaluated))
     assert shares == sorted(shares)
     assert shares[0] < shares[-1]
     assert calls[0] < calls[1]

@@ -293,20 +293,20 @@ def test_iteration_adds_one_leaf(kind: str) -> None:
 
 
 class OwnPlayout(PythonGame):
-    """Tic-tac-toe with a playout of its own, which records what it is asked."""
+    """Tic-tac-toe with a playout of its own, which records what it is evaluated."""
 
-    asked: list[tuple[int, int | None]] = []  # noqa: RUF012
+    evaluated: list[tuple[int, int | None]] = []  # noqa: RUF012
 
     def simulateRandomPlayout(self, perspective_player: int, max_depth: int | None) -> float:  # noqa: N802
-        self.asked.append((perspective_player, max_depth))
+        self.evaluated.append((perspective_player, max_depth))
         return 0.5
 
 
 @each_implementation
 def test_playout_of_the_game_is_used_for_the_player_who_chose(kind: str) -> None:
-    OwnPlayout.asked.clear()
+    OwnPlayout.evaluated.clear()
     search = traced(kind, 9, OwnPlayout(TicTacToe()), max_depth=4)
-    assert OwnPlayout.asked == [(0, 4)] * 9
+    assert OwnPlayout.evaluated == [(0, 4)] * 9
     assert all(q_of(kind, child) == 0.5 for child in search.root.children.values())
 
 

@@ -43,10 +43,10 @@ class Table:
     """A policy network with random priors and values, keyed by the moves."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.evaluated: list[str] = []
 
     def evaluate(self, state: Chess) -> tuple[dict[int, float], float]:
-        self.asked.append(state.fen())
+        self.evaluated.append(state.fen())
         legal = state.legal_actions()
         value = fold(0, sum(action * action for action in legal)) % 2**30 / 2**30
         return {action: 1.0 + fold(1, action) % 2**20 for action in legal}, value

@@ -1,6 +1,6 @@
 //! The forests of all worlds under one type, and macros that dispatch on it.
 
-use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe, Compiled, External, Game, Latent, World};
+use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe, Compiled, Game, Latent, PythonGame, World};
 use pondertree_core::{Error, Forest, SearchConfig, WorldConfig};
 use pyo3::prelude::*;
 
@@ -13,7 +13,7 @@ pub enum Any {
     ConnectFour(Forest<Compiled<connect_four::ConnectFour>>),
     Othello(Forest<Compiled<othello::Othello>>),
     Chess(Forest<Compiled<chess::Chess>>),
-    External(Forest<External>),
+    External(Forest<PythonGame>),
     Latent(Forest<Latent>),
 }
 
@@ -87,7 +87,7 @@ pub fn copy_of<G: Game>(state: &G) -> G {
 }
 
 /// Returns the forest of a game written in Python.
-pub fn external(any: &mut Any) -> PyResult<&mut Forest<External>> {
+pub fn external(any: &mut Any) -> PyResult<&mut Forest<PythonGame>> {
     match any {
         Any::External(forest) => Ok(forest),
         _ => Err(Error::Usage("this is for games written in Python".into())).or_python(),

@@ -127,8 +127,8 @@ impl Forest {
     }
 
     /// Skips the analysis of tree `index`'s root.
-    fn skip_root_mates(&self, index: usize) -> PyResult<()> {
-        self.call(|any| each_compiled!(any, forest, _Class => forest.skip_root_mates(index).or_python()))
+    fn skip_root_analysis(&self, index: usize) -> PyResult<()> {
+        self.call(|any| each_compiled!(any, forest, _Class => forest.skip_root_analysis(index).or_python()))
     }
 
     /// Advances a tree of external states; returns the slot of the new root and the released slots.
@@ -373,7 +373,7 @@ impl Forest {
     }
 
     /// Returns the recorded descents of tree `index`: (simulation, [(action, [(action, score)] or None)], values).
-    #[expect(clippy::type_complexity, reason = "the twin's format")]
+    #[expect(clippy::type_complexity, reason = "the format of the reference implementation")]
     fn trace(&self, index: usize) -> PyResult<Vec<(u64, Vec<(u16, Option<Vec<(u16, f64)>>)>, Vec<f64>)>> {
         self.call(|any| {
             each!(any, forest => {

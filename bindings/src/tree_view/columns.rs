@@ -83,7 +83,7 @@ impl TreeView {
             edge_prior: column(columns, "edge_prior")?,
             edge_child: column(columns, "edge_child")?,
             edge_proven: column(columns, "edge_proven")?,
-            edge_category: column(columns, "edge_category")?,
+            edge_tag: column(columns, "edge_category")?,
             edge_in_flight: column(columns, "edge_in_flight")?,
         })
     }
@@ -129,7 +129,7 @@ impl TreeView {
                 simulations,
                 plan: Self::plan_of(columns)?,
                 root_state: RootState {
-                    mating_line: column(columns, "mating_line")?,
+                    proof_line: column(columns, "mating_line")?,
                     clean_priors: clean.into_iter().zip(clean_priors).collect(),
                 },
                 bounds: (low, high),
@@ -160,7 +160,7 @@ impl TreeView {
             dict.set_item("shape", shape.to_vec().into_pyarray(py))?;
             dict.set_item("counts", vec![u64::from(tree.root_visits), u64::from(tree.positions)].into_pyarray(py))?;
             dict.set_item("bounds", vec![all.bounds.0, all.bounds.1].into_pyarray(py))?;
-            dict.set_item("mating_line", all.root_state.mating_line.into_pyarray(py))?;
+            dict.set_item("mating_line", all.root_state.proof_line.into_pyarray(py))?;
             let (clean, clean_priors): (Vec<u16>, Vec<f32>) = all.root_state.clean_priors.into_iter().unzip();
             dict.set_item("clean_action", clean.into_pyarray(py))?;
             dict.set_item("clean_prior", clean_priors.into_pyarray(py))?;
@@ -186,7 +186,7 @@ impl TreeView {
             dict.set_item("edge_prior", tree.edge_prior.into_pyarray(py))?;
             dict.set_item("edge_child", tree.edge_child.into_pyarray(py))?;
             dict.set_item("edge_proven", tree.edge_proven.into_pyarray(py))?;
-            dict.set_item("edge_category", tree.edge_category.into_pyarray(py))?;
+            dict.set_item("edge_category", tree.edge_tag.into_pyarray(py))?;
             dict.set_item("edge_in_flight", tree.edge_in_flight.into_pyarray(py))?;
             let (mut gumbel, mut drawn) = (Vec::new(), (Vec::new(), Vec::new(), Vec::new()));
             if let Some(plan) = &all.plan {

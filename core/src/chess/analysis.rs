@@ -65,9 +65,10 @@ const TACTICAL: u16 = (1 << (MoveCategory::Check as u16 + 1)) - 1;
 
 impl LeafAnalysis<Chess> for ChessAnalysis {
     fn check(&self) -> Result<(), Error> {
-        if self.mate_depth.max(self.root_depth) > MAX_DEPTH {
-            let text = format!("mate_search_depth must be at most {MAX_DEPTH} moves, not {}", self.mate_depth);
-            return Err(Error::InvalidArgument(text));
+        for (name, depth) in [("mate_depth", self.mate_depth), ("root_depth", self.root_depth)] {
+            if depth > MAX_DEPTH {
+                return Err(Error::InvalidArgument(format!("{name} must be at most {MAX_DEPTH} moves, not {depth}")));
+            }
         }
         if self.see_threshold < 0 {
             return Err(Error::InvalidArgument(format!("see_threshold must be at least 0, not {}", self.see_threshold)));

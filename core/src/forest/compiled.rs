@@ -95,7 +95,7 @@ impl<G: Analyzed> Forest<Compiled<G>> {
         }
         next.play(action);
         let fresh = self.fresh(&next)?;
-        self.advance_with(index, action, None, |_, _| (fresh, 0))?;
+        self.advance_with(index, action, None, |_, _| fresh)?;
         self.tree_mut(index)?.search_state.root = next;
         Ok(())
     }
@@ -121,7 +121,7 @@ impl<G: Analyzed> Forest<Compiled<G>> {
     ///
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
-    pub fn skip_root_mates(&mut self, index: usize) -> Result<(), Error> {
+    pub fn skip_root_analysis(&mut self, index: usize) -> Result<(), Error> {
         self.tree_mut(index)?.search_state.root_analyzed = true;
         Ok(())
     }

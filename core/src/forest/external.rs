@@ -1,14 +1,14 @@
 //! Forests of games written in Python: positions are slots, and their steps are validated before they are stored.
 
-use super::latent::LARGEST_REWARD;
 use super::Forest;
 use crate::error::Error;
-use crate::games::External;
+use crate::games::PythonGame;
 use crate::search::batch::StepResult;
+use crate::search::config::LARGEST_REWARD;
 use crate::search::tree_search::TreeSearch;
 use crate::tree::{Tree, ROOT};
 
-impl Forest<External> {
+impl Forest<PythonGame> {
     /// Plants a tree for an external position; returns its slot.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Forest<External> {
             let root = tree.add_node(to_play);
             tree.add_edges(root, legal);
             tree.set_slot(root, slot);
-            (tree, slot)
+            tree
         })?;
         Ok((self.root_slot(index)?, released))
     }
@@ -97,7 +97,7 @@ impl Forest<External> {
     /// `Error::GameContract` names the row; `Error::Usage` if the number of steps is wrong.
     pub fn step(&mut self, results: &[StepResult<'_>]) -> Result<(), Error> {
         if results.len() != self.stepping.len() {
-            return Err(Error::Usage(format!("step has {} answers for {} rows", results.len(), self.stepping.len())));
+            return Err(Error::Usage(format!("step has {} results for {} rows", results.len(), self.stepping.len())));
         }
         for (row, result) in results.iter().enumerate() {
             self.check_step(result).map_err(|text| Error::GameContract(format!("row {row}: {text}")))?;

@@ -6,14 +6,11 @@ use super::{piece_size, threads_for, Forest, Row};
 use crate::error::Error;
 use crate::games::Latent;
 use crate::runtime::parallel_vec::parallel_extend;
-use crate::search::config::WorldConfig;
+use crate::search::config::{WorldConfig, LARGEST_REWARD};
 use crate::search::expand_latent::ModelResponse;
 use crate::search::priors::{priors, PolicyKind};
 use crate::search::tree_search::{SearchState, TreeSearch};
 use crate::tree::{Tree, ROOT};
-
-/// Upper bound of the size of rewards and values, so that sums do not overflow.
-pub const LARGEST_REWARD: f64 = 1e12;
 
 /// The root of a tree, as the model and the caller describe it.
 #[derive(Clone, Copy, Debug)]
@@ -134,8 +131,7 @@ impl Forest<Latent> {
             let search = self.tree_mut(index)?;
             let old = search.shared_tree();
             search.replant(fresh, 0);
-            search.search_state.target = search.search_state.simulations;
-            search.search_state.reset_schedules();
+            search.search_state.advance_root();
             let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
             self.slots.release(&released);
             return Ok((slot, released));
@@ -143,7 +139,7 @@ impl Forest<Latent> {
         let released = self.advance_with(index, action, Some(root.legal), |_, slots| {
             let slot = slots.allocate();
             fresh.set_slot(ROOT, slot);
-            (fresh, slot)
+            fresh
         })?;
         let (tree, _) = self.tree_mut(index)?.split_mut();
         tree.replace_root_edges(root.legal, &own);

@@ -228,12 +228,12 @@ impl<W: World> Forest<W> {
             if !tree.search_state.full_batch && (tree.wants_more(config) || !tree.search_state.pending.is_empty()) {
                 let (grown, search_state) = tree.split_mut();
                 search_state.gather(grown, config);
-                if !W::EXTERNAL {
+                if !W::HAS_SLOTS {
                     analyze_leaves::<W>(config, &search_state.history_table, &mut search_state.pending);
                 }
             }
         });
-        if W::STEPPED {
+        if W::NEEDS_STEP {
             for (index, tree) in self.trees.iter_mut().enumerate() {
                 let (grown, search_state) = tree.split_mut();
                 let Some(leaf) = search_state.pending.last_mut().filter(|leaf| leaf.node.is_none()) else { continue };
@@ -385,7 +385,7 @@ impl<W: World> Forest<W> {
         index: usize,
         action: u16,
         legal: Option<&[u16]>,
-        plant: impl FnOnce(&WorldConfig<W>, &mut SlotAllocator) -> (Tree, u32),
+        plant: impl FnOnce(&WorldConfig<W>, &mut SlotAllocator) -> Tree,
     ) -> Result<Vec<u32>, Error> {
         let Self { trees, config, slots, .. } = self;
         let count = trees.len();
@@ -396,13 +396,10 @@ impl<W: World> Forest<W> {
         let released: Vec<u32> = if let Some(dropped) = dropped {
             dropped.into_iter().filter_map(|node| old.slot(node)).collect()
         } else {
-            search.replant(plant(config, slots).0, config.forced_depth);
+            search.replant(plant(config, slots), config.forced_depth);
             old.indices().filter_map(|node| old.slot(node)).collect()
         };
-        search.search_state.target = search.search_state.simulations;
-        search.search_state.history_table.advance();
-        search.search_state.root_analyzed = false;
-        search.search_state.reset_schedules();
+        search.search_state.advance_root();
         slots.release(&released);
         Ok(released)
     }

@@ -200,7 +200,7 @@ impl<W: World> Forest<W> {
                     let old_state = search.search_state.root_state.take();
                     search.replant(import_tree(results, index, width, Tree::new(shape)), 0);
                     if let Some(mut root_state) = old_state {
-                        Arc::make_mut(&mut root_state).mating_line.clear();
+                        Arc::make_mut(&mut root_state).proof_line.clear();
                         search.search_state.root_state = Some(root_state);
                     }
                 } else {

@@ -19,7 +19,7 @@ use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
 
 /// How far a value may lie outside [-1, 1] by rounding; it is clipped.
-const TOLERANCE: f32 = 1e-3;
+const VALUE_TOLERANCE: f32 = 1e-3;
 
 /// A network's output: per row one number per legal action, padding, and the value for the player to move.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +75,8 @@ impl<W: World> Forest<W> {
 
 impl<G: Analyzed> Forest<Compiled<G>> {
     /// Applies the responses to the batch of group `index`, if given, and gathers the next batch into `requests`, if given. Returns
-    /// None if the responses need the general path (invalid or unusual numbers): then nothing has changed.
+    /// None, and changes nothing, if the responses fail the fast check: NaN, +inf, no finite logit, a negative or infinite
+    /// probability, or |value| > 1 + `VALUE_TOLERANCE`. `apply` then validates in detail.
     ///
     /// # Errors
     /// `Error::Usage` if there is no such group, or the responses or requests do not have room for its rows.
@@ -171,23 +172,23 @@ fn are_valid(responses: Responses<'_>, legal: &[u16], columns: usize, threads: u
         for (row, &legal) in numbers.chunks_exact(columns).zip(legal) {
             let policy = &row[..usize::from(legal)];
             // One pass without a branch per number.
-            let (mut unusual, mut possible) = (false, false);
+            let (mut is_invalid, mut possible) = (false, false);
             match responses.kind {
                 PolicyKind::Logits => {
                     for &logit in policy {
-                        unusual |= logit.is_nan() | (logit == f32::INFINITY);
+                        is_invalid |= logit.is_nan() | (logit == f32::INFINITY);
                         possible |= logit > f32::NEG_INFINITY;
                     }
                 }
                 PolicyKind::Probabilities => {
                     for &p in policy {
-                        unusual |= !(0.0..f32::INFINITY).contains(&p);
+                        is_invalid |= !(0.0..f32::INFINITY).contains(&p);
                     }
                     possible = true;
                 }
             }
             let value = row[columns - 1];
-            broken |= unusual | !possible | value.is_nan() | (value.abs() > 1.0 + TOLERANCE);
+            broken |= is_invalid | !possible | value.is_nan() | (value.abs() > 1.0 + VALUE_TOLERANCE);
         }
         if broken {
             wrong.store(true, Ordering::Relaxed);

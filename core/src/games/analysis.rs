@@ -1,5 +1,4 @@
-//! The leaf-analysis hook: what a search may know of a game beside its rules. Of the compiled games chess has an analysis
-//! (`chess::ChessAnalysis`); the others use `NoAnalysis`.
+//! The leaf-analysis hook: knowledge of a game beside its rules that a search may use. Games without any use `NoAnalysis`.
 
 use std::fmt::Debug;
 
@@ -9,7 +8,7 @@ use crate::error::Error;
 /// How the tags of moves direct the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Every move is tried once, in the order of tags, before any is scored (the hybrid chess specification).
+    /// Every move is tried once, in the order of tags, before any is scored.
     Strict,
     /// Tactical moves are tried once first; then all moves are scored, tried or not.
     Tactical,

@@ -10,4 +10,4 @@ pub mod tic_tac_toe;
 mod world;
 
 pub use game::{unpack_observation, Action, Game};
-pub use world::{Compiled, External, Latent, World};
+pub use world::{Compiled, Latent, PythonGame, World};

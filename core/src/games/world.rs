@@ -7,20 +7,20 @@ use crate::runtime::random::Random;
 
 /// The kind of position that a search walks through.
 pub trait World: Send + Sync + 'static {
-    /// What the engine holds of a position during a descent.
+    /// The engine's part of a position during a descent.
     type State: Clone + std::fmt::Debug + Send + Sync + 'static;
     /// The leaf-analysis hook.
     type Analysis: LeafAnalysis<Self::State>;
-    /// Whether positions live outside, under slots.
-    const EXTERNAL: bool;
-    /// Whether positions are stepped outside before they are evaluated (games in Python); a learned model does both at once.
-    const STEPPED: bool = false;
+    /// Whether positions live outside the engine, under slots.
+    const HAS_SLOTS: bool;
+    /// Whether positions are stepped before they are evaluated (games in Python); a learned model does both at once.
+    const NEEDS_STEP: bool = false;
     /// Whether positions are hidden states of a learned model.
-    const LATENT: bool = Self::EXTERNAL && !Self::STEPPED;
+    const IS_LATENT: bool = Self::HAS_SLOTS && !Self::NEEDS_STEP;
     /// Upper bound of the legal actions of a position; None: the size of the action space.
     const MAX_LEGAL: Option<usize> = None;
 
-    // External worlds keep these defaults; the engine calls none of them there.
+    // Worlds with slots keep these defaults; the engine calls none of them there.
 
     /// Plays a legal action.
     #[inline]
@@ -54,8 +54,8 @@ pub struct Compiled<G>(std::marker::PhantomData<fn() -> G>);
 impl<G: Analyzed> World for Compiled<G> {
     type State = G;
     type Analysis = G::Analysis;
-    const EXTERNAL: bool = false;
-    const LATENT: bool = false;
+    const HAS_SLOTS: bool = false;
+    const IS_LATENT: bool = false;
     const MAX_LEGAL: Option<usize> = Some(G::MAX_LEGAL);
 
     #[inline]
@@ -82,13 +82,13 @@ impl<G: Analyzed> World for Compiled<G> {
 
 /// The world of a game written in Python: the engine knows a position by its slot alone.
 #[derive(Debug)]
-pub struct External;
+pub struct PythonGame;
 
-impl World for External {
+impl World for PythonGame {
     type State = ();
     type Analysis = NoAnalysis;
-    const EXTERNAL: bool = true;
-    const STEPPED: bool = true;
+    const HAS_SLOTS: bool = true;
+    const NEEDS_STEP: bool = true;
 }
 
 /// The world of a learned model: positions are hidden states under slots, without rules.
@@ -98,5 +98,5 @@ pub struct Latent;
 impl World for Latent {
     type State = ();
     type Analysis = NoAnalysis;
-    const EXTERNAL: bool = true;
+    const HAS_SLOTS: bool = true;
 }

@@ -1,4 +1,4 @@
-//! What every layer may use: random numbers, vector math, SIMD dispatch, prefetching, threads.
+//! No dependencies inside the crate: random numbers, vector math, SIMD dispatch, prefetch, thread pool.
 
 pub(crate) mod dirichlet;
 pub(crate) mod parallel_vec;
@@ -7,5 +7,5 @@ pub(crate) mod random;
 pub(crate) mod simd;
 pub(crate) mod thread_pool;
 #[cfg(feature = "rayon")]
-pub mod thread_pool_ablation;
+pub(crate) mod thread_pool_ablation;
 pub(crate) mod vector_math;

@@ -1,5 +1,5 @@
 //! Counter-based random numbers: every number is a function of (seed, call, row, simulation, purpose),
-//! so a search can be replayed from any point, on any thread. `pondertree/random.py` is the same text in Python.
+//! so a search can be replayed from any point, on any thread. `python/pondertree/random.py` implements the same generator.
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 

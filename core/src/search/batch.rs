@@ -18,7 +18,7 @@ use crate::tree::{NodeIndex, Tree, ROOT};
 /// Minimum number of leaves per thread for `analyze_leaves_parallel`.
 const MIN_SHARE: usize = 2;
 
-/// The answer of an external world to one step.
+/// Result of one environment step.
 #[derive(Clone, Copy, Debug)]
 pub struct StepResult<'a> {
     /// The player to move.
@@ -93,9 +93,9 @@ impl<W: World> SearchState<W> {
             }
             Reached::New => {
                 let key = fold(self.key, self.simulations + self.pending.len() as u64);
-                if W::EXTERNAL {
+                if W::HAS_SLOTS {
                     self.add_pending(tree, key, None, descent);
-                    return !W::STEPPED;
+                    return !W::NEEDS_STEP;
                 }
                 if let Some(node) = self.expand_terminal(tree, config, descent) {
                     self.terminals += 1;
@@ -318,7 +318,7 @@ fn analyze_leaves_parallel<W: World>(
     parallel_for(threads, leaves.chunks_mut(share), |leaves| analyze_leaves::<W>(config, history_table, leaves));
 }
 
-/// Upper bound of the size of a leaf's value: rewards of up to 1e12 summed by a playout, without overflow in W.
+/// Upper bound of the size of a leaf's value: rewards of up to `LARGEST_REWARD` summed by a playout, without overflow in W.
 const MAX_VALUE: f64 = 1e30;
 
 /// Checks the values of an evaluator.

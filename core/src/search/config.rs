@@ -10,6 +10,9 @@ use crate::search::evaluate::{LeafEvaluator, LeafKind, PlayoutPolicy};
 use crate::search::score::{Fpu, Rule};
 use crate::tree::Shape;
 
+/// Upper bound of the magnitude of rewards and values, so that sums do not overflow.
+pub const LARGEST_REWARD: f64 = 1e12;
+
 /// Calls `$then!` with the fields of `SearchConfig`, documentation and types included: the one place that declares them.
 #[macro_export]
 macro_rules! search_config_fields {
@@ -182,7 +185,7 @@ impl<W: World> WorldConfig<W> {
         if config.leaf == LeafKind::Static && analysis.is_none() {
             return refuse("leaf \"static\" needs the analysis of a game that has one");
         }
-        if W::LATENT && !(1..=2).contains(&config.num_players) {
+        if W::IS_LATENT && !(1..=2).contains(&config.num_players) {
             return refuse(&format!("num_players must be 1 or 2 with a learned model, not {}", config.num_players));
         }
         let this = Self {
@@ -202,7 +205,7 @@ impl<W: World> WorldConfig<W> {
     #[inline]
     #[must_use]
     pub(crate) fn is_plain(&self) -> bool {
-        self.num_players == 2 && self.zero_sum && !self.has_rewards && !W::LATENT
+        self.num_players == 2 && self.zero_sum && !self.has_rewards && !W::IS_LATENT
     }
 
     /// Returns whether results are proven.
@@ -219,10 +222,10 @@ impl<W: World> WorldConfig<W> {
             max_edges: W::MAX_LEGAL.unwrap_or(self.num_actions),
             players: self.num_players,
             count_in_flight: self.in_flight > 1,
-            slots: W::EXTERNAL,
-            rewards: if self.has_rewards && !W::LATENT { self.num_players } else { 0 },
-            discounts: W::LATENT,
-            returns: !self.is_plain() && !W::LATENT,
+            slots: W::HAS_SLOTS,
+            rewards: if self.has_rewards && !W::IS_LATENT { self.num_players } else { 0 },
+            discounts: W::IS_LATENT,
+            returns: !self.is_plain() && !W::IS_LATENT,
         }
     }
 }

@@ -99,7 +99,7 @@ fn each_with<W: World>(
             if reached[place].is_some_and(|reached| search_state.finish_descent(tree, config, reached, descent)) {
                 search_state.continue_batch(tree, config, descent);
             }
-            if gathering[place] && !W::EXTERNAL {
+            if gathering[place] && !W::HAS_SLOTS {
                 analyze_leaves::<W>(config, &search_state.history_table, &mut search_state.pending);
             }
             finish(first + place, tree, search_state);

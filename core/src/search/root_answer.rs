@@ -236,11 +236,11 @@ fn sums_per_player(tree: &Tree) -> Vec<f64> {
 }
 
 /// Returns the principal variation from the root edge at `first`: at each node the proven best, else the most visited edge (the
-/// first of equals). `mating_line` takes precedence if it begins with that edge.
+/// first of equals). `proof_line` takes precedence if it begins with that edge.
 #[must_use]
-pub(crate) fn principal_variation(tree: &Tree, mating_line: &[u16], first: usize) -> Vec<u16> {
-    if mating_line.first() == Some(&tree.edges(tree.node(ROOT)).actions[first]) {
-        return mating_line.to_vec();
+pub(crate) fn principal_variation(tree: &Tree, proof_line: &[u16], first: usize) -> Vec<u16> {
+    if proof_line.first() == Some(&tree.edges(tree.node(ROOT)).actions[first]) {
+        return proof_line.to_vec();
     }
     let mut line = Vec::new();
     let mut node = tree.node(ROOT);

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, Default)]
 pub struct RootState {
     /// The line that proves the root, with the best play of both sides; empty without a proof by analysis.
-    pub mating_line: Vec<u16>,
+    pub proof_line: Vec<u16>,
     /// The root's priors without noise, by action; empty without noise.
     pub clean_priors: Vec<(u16, f32)>,
 }

@@ -185,7 +185,7 @@ pub(super) fn step<W: World, const ID: u8>(
         edge = tree.open(index, edge);
     }
     descent.path.push(Step { node: index, edge, chooser: node.to_play });
-    if !W::EXTERNAL {
+    if !W::HAS_SLOTS {
         W::play(&mut descent.state, tree.action(edge));
     }
     if fresh {

@@ -113,7 +113,7 @@ impl<W: World> SearchState<W> {
         if config.analysis.is_some() && !self.root_analyzed {
             self.root_analyzed = true;
             if let Some(line) = leaf_analysis::analyze_root::<W>(tree, config, &self.root) {
-                self.root_state_mut().mating_line = line;
+                self.root_state_mut().proof_line = line;
             }
         }
         if backup::root_is_proven(tree) {

@@ -41,7 +41,7 @@ pub struct SnapshotColumns {
     pub bounds: (f64, f64),
     /// Plies below each node in which forced moves are searched.
     pub node_forced_depth: Vec<u8>,
-    /// Whether edges have move categories as tags.
+    /// Whether edges carry tags of the leaf analysis.
     pub has_tags: bool,
 }
 
@@ -73,7 +73,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns whether edges have move categories as tags.
+    /// Returns whether edges carry tags of the leaf analysis.
     #[must_use]
     pub fn has_tags(&self) -> bool {
         self.has_tags
@@ -112,8 +112,8 @@ impl Snapshot {
     /// Returns the principal variation that begins with the root edge at `first`.
     #[must_use]
     pub fn principal_variation(&self, first: usize) -> Vec<u16> {
-        let mating_line = self.root_state.as_ref().map_or(&[][..], |root| &root.mating_line);
-        root_answer::principal_variation(&self.tree, mating_line, first)
+        let proof_line = self.root_state.as_ref().map_or(&[][..], |root| &root.proof_line);
+        root_answer::principal_variation(&self.tree, proof_line, first)
     }
 
     /// Returns the mean depth of the simulations and the depth of the deepest position, in plies. O(nodes).

@@ -265,7 +265,7 @@ impl<W: World> TreeSearch<W> {
     #[inline]
     pub fn prefetch_first(&self) {
         prefetch::slice(&self.search_state.pending);
-        self.tree.prefetch_header(W::EXTERNAL);
+        self.tree.prefetch_header(W::HAS_SLOTS);
         if let Some(schedule) = &self.search_state.schedule {
             prefetch::slice::<Schedule>(std::slice::from_ref(schedule));
         }
@@ -323,6 +323,14 @@ impl<W: World> SearchState<W> {
             }
         }
         edges.visits.len() > 1 && u64::from(first - second) > self.target - self.simulations
+    }
+
+    /// Resets the limit, the schedules and the analysis for the root after a move, and ages the history.
+    pub(crate) fn advance_root(&mut self) {
+        self.target = self.simulations;
+        self.history_table.advance();
+        self.root_analyzed = false;
+        self.reset_schedules();
     }
 
     /// Drops the schedules, which are for another root.

@@ -53,7 +53,7 @@ pub struct TreeColumns {
     /// The proven result for the chooser, or 2.
     pub edge_proven: Vec<i8>,
     /// Tag.
-    pub edge_category: Vec<u8>,
+    pub edge_tag: Vec<u8>,
     /// Leaves in flight; empty unless `shape.count_in_flight`.
     pub edge_in_flight: Vec<u16>,
 }
@@ -92,7 +92,7 @@ impl Tree {
             edge_prior: edges().flat_map(|edges| edges.priors).copied().collect(),
             edge_child: edges().flat_map(|edges| edges.links).map(|link| link.child().map_or(-1, |child| child as i32)).collect(),
             edge_proven: edges().flat_map(|edges| edges.links).map(|link| link.proven().unwrap_or(UNPROVEN)).collect(),
-            edge_category: edges().flat_map(|edges| edges.links).map(|link| link.tag()).collect(),
+            edge_tag: edges().flat_map(|edges| edges.links).map(|link| link.tag()).collect(),
             edge_in_flight: edges().flat_map(|edges| edges.in_flight).copied().collect(),
         }
     }
@@ -124,7 +124,7 @@ impl Tree {
             header.max_untried_prior = UNKNOWN;
             let header = *header;
             for (place, at) in edges.clone().enumerate() {
-                let mut link = Link::NONE.with_tag(columns.edge_category[at]);
+                let mut link = Link::NONE.with_tag(columns.edge_tag[at]);
                 if let Ok(child) = u32::try_from(columns.edge_child[at]) {
                     link = link.with_child(child);
                 }
@@ -217,7 +217,7 @@ impl TreeColumns {
             ("edge_prior", self.edge_prior.len(), edges),
             ("edge_child", self.edge_child.len(), edges),
             ("edge_proven", self.edge_proven.len(), edges),
-            ("edge_category", self.edge_category.len(), edges),
+            ("edge_category", self.edge_tag.len(), edges),
             ("edge_in_flight", self.edge_in_flight.len(), if shape.count_in_flight { edges } else { 0 }),
             ("edge_action", edges, self.node_edges.iter().map(|&count| usize::from(count)).sum()),
         ] {
@@ -228,7 +228,7 @@ impl TreeColumns {
         check_each("node_end", &self.node_end, |end| end <= 1)?;
         check_each("node_proven", &self.node_proven, is_result)?;
         check_each("edge_proven", &self.edge_proven, is_result)?;
-        check_each("edge_category", &self.edge_category, |category| category < 16)?;
+        check_each("edge_category", &self.edge_tag, |tag| tag < 16)?;
         check_each("edge_prior", &self.edge_prior, |prior| prior.is_finite() && prior >= 0.0)?;
         check_finite("node_value", self.node_value.iter().copied())?;
         check_finite("node_rewards", self.node_rewards.iter().copied())?;

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from pondertree._core import Forest as EngineForest
+from pondertree.config import SearchConfig
 from pondertree.errors import call_evaluator
-from pondertree.gpu.protocol import Support
-from pondertree.gpu.tree_shape import TreeShape
+from pondertree.gpu.protocol import GameContext, InferenceBackend, Job, LatentContext, Mode, Support, query
+from pondertree.gpu.tree_shape import TreeShape, runs_on_device
 
 if TYPE_CHECKING:
     from pondertree.gpu.device_trees import DeviceTrees
@@ -27,6 +28,14 @@ class DeviceOffload:
         self._shapes: Sequence[TreeShape] = ()
         self.rows = 0
         """Positions that the last search on the device evaluated."""
+
+    def acquire_trees(
+        self, config: SearchConfig, backend: InferenceBackend, context: GameContext | LatentContext, job: Job
+    ) -> Sequence[DeviceTrees] | None:
+        """Returns the groups of trees of the job's shapes; None if the search cannot run on the device."""
+        if not runs_on_device(config) or not self._core.all_new() or not query(backend, job, Mode.DEVICE).ok:
+            return None
+        return context.trees(job.shapes)
 
     def run(
         self,

@@ -73,6 +73,6 @@ class TreeShape:
 def runs_on_device(config: SearchConfig) -> bool:
     """Whether a search consists of plain simulations one after another, which is all that the kernel implements."""
     options = config.options
-    extras = (options.trace, options.early_stop, config.minimax_depth, config.forced_depth, config.domain)
+    extras = (options.trace, options.early_stop, config.minimax_depth, config.forced_depth, config.analysis)
     unlimited = options.max_nodes is None and options.max_memory is None
     return options.in_flight == 1 and unlimited and not any(extras)

@@ -10,7 +10,7 @@ from pondertree import validation
 from pondertree.errors import EvaluationError, GameContractError, InvalidArgumentError
 from pondertree.evaluators.batch import Batch
 from pondertree.evaluators.protocol import evaluate_batch
-from pondertree.game import COMPILED, describe, game_mistakes, is_over
+from pondertree.game import COMPILED, as_contract_error, describe, is_over
 from pondertree.games.playout import LONGEST_PLAYOUT, checked_policy, decisive_policy, own_playout, random_playout
 from pondertree.random import PLAYOUT, Random, tree_key
 
@@ -38,7 +38,7 @@ def playout(
             f'policy must be "random", "decisive" or a function of a state, not {validation.shown(policy)}'
         )
     if evaluator is None and policy is None and hasattr(state, "simulateRandomPlayout") and not is_over(state):
-        with game_mistakes(info, "in its own simulateRandomPlayout"):
+        with as_contract_error(info, "in its own simulateRandomPlayout"):
             return own_playout(state, player, depth)
     if evaluator is not None and depth is None:
         depth = 0
@@ -48,7 +48,7 @@ def playout(
         values = None if result is None else [float(result), -float(result)]
     else:
         chosen = decisive_policy if policy == "decisive" else policy if callable(policy) else None
-        with game_mistakes(info, "in a playout"):
+        with as_contract_error(info, "in a playout"):
             values, last = random_playout(
                 state,
                 Random(key, PLAYOUT),

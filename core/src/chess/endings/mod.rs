@@ -1,6 +1,6 @@
 //! Tables of the elementary endings: king and queen, rook or pawn against king.
 //!
-//! A table is solved on first use, within some hundredths of a second, and stored for the life of the process. A win is claimed
+//! A table is solved on first use, within about a tenth of a second, and stored for the life of the process. A win is claimed
 //! only where no draw by rule can intervene: the 50-move rule, a third repetition.
 
 mod table;

@@ -53,7 +53,7 @@ pub enum Rule {
     },
 }
 
-/// `Rule::id` of any rule.
+/// `Rule::id` of rules without specialised code; as `ID`, code for every rule.
 pub(crate) const ANY: u8 = 0;
 /// `Rule::id` of PUCT.
 pub(crate) const PUCT: u8 = 1;
