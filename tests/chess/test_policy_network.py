@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.support.hybrid import MIDDLEGAME, PRIORITIES, TACTICS
 from tests.support.policy_networks import FakeNetwork, pseudo_random
-from tests.support.trees import after, every_node, fingerprint
+from tests.support.search_helpers import after, every_node, fingerprint
 
 import pondertree
 from pondertree.chess import categorize

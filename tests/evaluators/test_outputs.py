@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.networks import table
-from tests.support.trees import PythonGame
+from tests.support.search_helpers import PythonGame
 
 import pondertree
 from pondertree.errors import EvaluationError

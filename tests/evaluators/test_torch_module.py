@@ -18,7 +18,7 @@ from tests.support.networks import (
     table,
 )
 from tests.support.precision import need_cpu_precision
-from tests.support.trees import PythonGame, random_position
+from tests.support.search_helpers import PythonGame, random_position
 
 import pondertree
 from pondertree.evaluators import Cached, Packed, Symmetric, Torch, symmetries_of

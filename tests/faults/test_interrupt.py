@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.trees import Hashed, PythonGame, fingerprint
+from tests.support.search_helpers import Hashed, PythonGame, fingerprint
 
 import pondertree
 from pondertree.games import Chess, ConnectFour, Othello

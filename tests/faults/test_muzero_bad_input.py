@@ -11,7 +11,7 @@ import pytest
 from tests.support.bad_input import BROKEN_ROOTS, NOT_A_NUMBER, NOT_WHOLE, Row, crash, wrong
 from tests.support.bad_models import PRESETS, by_preset
 from tests.support.models import TableModel
-from tests.support.trees import after
+from tests.support.search_helpers import after
 
 import pondertree
 from pondertree.games import TicTacToe

@@ -16,7 +16,7 @@ from examples.games.nim import Nim
 from examples.games.triangle import Triangle
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.trees import PythonGame
+from tests.support.search_helpers import PythonGame
 
 import pondertree
 from pondertree.errors import GameContractError, RandomGeneratorInStateWarning
@@ -159,7 +159,7 @@ def test_search_refuses_play_that_changes_its_state() -> None:
         pondertree.UCT(100, seed=1).run(ChangesItself())
 
 
-def test_search_blames_the_method_that_answers_at_random() -> None:
+def test_nondeterministic_method_is_named() -> None:
     with pytest.raises(GameContractError, match=r"RollsInLegalActions\.legal_actions\(\) .* when read again"):
         pondertree.UCT(100, seed=1).run(RollsInLegalActions())
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.trees import random_position
+from tests.support.search_helpers import random_position
 
 import pondertree
 from pondertree.errors import EvaluationError, StorageError

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.forests import made
-from tests.support.trees import Failing, Hashed, PythonGame, after, every_node, fingerprint, random_position
+from tests.support.search_helpers import Failing, Hashed, PythonGame, after, every_node, fingerprint, random_position
 
 import pondertree
 from pondertree.chess import Pesto
