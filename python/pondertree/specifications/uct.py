@@ -25,10 +25,11 @@ def playout(
 ) -> float:
     """Returns the result of a random playout from `state` for `perspective_player`: 1 a win, 0 a draw, -1 a loss.
 
-    `policy` biases the moves as in `UCT`. A playout cut after `max_depth` moves scores 0, or the `evaluator`'s value of
-    the last position; if `max_depth` is None or 0, the evaluator values `state` itself. In games with rewards, the
-    result is the sum of the player's rewards. Without `max_depth`, a game that is not over after 10,000 moves raises
-    `GameContractError`. Without policy and evaluator, a game's own `simulateRandomPlayout` is used if it has one.
+    `policy` biases the moves as in `UCT`. A playout truncated after `max_depth` moves scores 0, or the
+    `evaluator`'s value of the last position; if `max_depth` is None or 0, the evaluator values `state` itself.
+    In games with rewards, the result is the sum of the player's rewards. Without `max_depth`, a game that is not over
+    after 10,000 moves raises `GameContractError`. Without policy and evaluator, a game's own
+    `simulateRandomPlayout` is used if it has one.
     """
     info = describe(state)
     player = validation.whole_number(perspective_player, "perspective_player", most=info.num_players - 1)
@@ -57,8 +58,8 @@ def playout(
             )
         if values is None and depth is None:
             raise GameContractError(
-                f"{info.name} is not over after {LONGEST_PLAYOUT} random moves: cut the playout by max_depth=..., "
-                "which scores 0, or give an evaluator that values the position where it is cut"
+                f"{info.name} is not over after {LONGEST_PLAYOUT} random moves: truncate the playout by max_depth=..., "
+                "which scores 0, or give an evaluator that values its last position"
             )
     if values is not None:
         return values[player]
