@@ -15,7 +15,7 @@ from pondertree.games.game_state import LARGEST_REWARD, State, end_values, liste
 from pondertree.random import PLAYOUT, Random, draw
 
 #: Playouts without `max_depth` are truncated after this many moves.
-LONGEST_PLAYOUT = 10_000
+MAX_PLAYOUT_LENGTH = 10_000
 #: A game is refused as endless if this many playouts were truncated before the first one ended.
 FIRST_PLAYOUTS = 16
 #: Moves of a playout between checks of the deadline.
@@ -29,7 +29,7 @@ Leaf = tuple[State, int, int]
 
 
 class Playouts:
-    """Counts the playouts of one search that ended, and those truncated after `LONGEST_PLAYOUT` moves.
+    """Counts the playouts of one search that ended, and those truncated after `MAX_PLAYOUT_LENGTH` moves.
 
     A truncated playout counts like one at `max_depth`, unless all of the first ones are truncated.
     """
@@ -61,7 +61,7 @@ def random_playout(
     """Plays random moves, or those of `policy`, to the end or for `max_depth` moves; returns (values, last state).
 
     Values are one per player, the sums of rewards in a game with rewards, and None if the playout was truncated.
-    Without `max_depth`, more than `LONGEST_PLAYOUT` moves are an error.
+    Without `max_depth`, more than `MAX_PLAYOUT_LENGTH` moves are an error.
     """
     earned, final = _play(state, random, max_depth, policy, Playouts(first=1))
     if not final.is_terminal:
@@ -74,7 +74,7 @@ def _play(
 ) -> tuple[list[float], State]:
     """Returns (rewards per player during the playout, last state)."""
     earned = [0.0] * state.num_players
-    longest = LONGEST_PLAYOUT if max_depth is None else max_depth
+    longest = MAX_PLAYOUT_LENGTH if max_depth is None else max_depth
     depth = 0
     while not (ended := state.is_terminal) and depth < longest:
         legal = listed_actions(state)

@@ -11,7 +11,7 @@ from pondertree.errors import EvaluationError, GameContractError, InvalidArgumen
 from pondertree.evaluators.batch import Batch
 from pondertree.evaluators.protocol import evaluate_batch
 from pondertree.game import COMPILED, as_contract_error, describe, is_over
-from pondertree.games.playout import LONGEST_PLAYOUT, checked_policy, decisive_policy, own_playout, random_playout
+from pondertree.games.playout import MAX_PLAYOUT_LENGTH, checked_policy, decisive_policy, own_playout, random_playout
 from pondertree.random import PLAYOUT, Random, tree_key
 
 
@@ -53,13 +53,13 @@ def playout(
             values, last = random_playout(
                 state,
                 Random(key, PLAYOUT),
-                LONGEST_PLAYOUT if depth is None else depth,
+                MAX_PLAYOUT_LENGTH if depth is None else depth,
                 None if chosen is None else checked_policy(chosen),
             )
         if values is None and depth is None:
             raise GameContractError(
-                f"{info.name} is not over after {LONGEST_PLAYOUT} random moves: truncate the playout by max_depth=..., "
-                "which scores 0, or give an evaluator that values its last position"
+                f"{info.name} is not over after {MAX_PLAYOUT_LENGTH} random moves: truncate the playout by "
+                "max_depth=..., which scores 0, or give an evaluator that values its last position"
             )
     if values is not None:
         return values[player]
