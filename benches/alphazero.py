@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from harness import Plan, Row, Worker, duel, ours, peer
+from harness import Plan, Row, Worker, compare_pair, ours, peer
 
 NAMES = {"connect_four": "Connect 4", "chess": "chess"}
 CPP_OVER_PYTHON = {"connect_four": 1.07e6 / 28e3, "chess": 87e3 / 17e3}
@@ -35,7 +35,7 @@ def rows(plan: Plan) -> list[Row]:
 def compiled(plan: Plan, mine: Worker, other: Worker | None, game: str, name: str) -> Row:
     """Compares a compiled constant evaluator with OpenSpiel in C++ (scaled)."""
     sims = plan.size(800, 30)
-    row = duel(
+    row = compare_pair(
         plan,
         mine,
         other,
@@ -64,7 +64,7 @@ def compiled(plan: Plan, mine: Worker, other: Worker | None, game: str, name: st
 def in_python(plan: Plan, mine: Worker, other: Worker | None, game: str, name: str) -> Row:
     """Measures a constant NumPy evaluator on packed states, with 64 games per batch."""
     sims = plan.size(800, 30)
-    return duel(
+    return compare_pair(
         plan,
         mine,
         other,

@@ -1,6 +1,6 @@
 """Times two versions of the package in alternating pairs: new speed by old speed, by wall time and by CPU time.
 
-    python benches/compare.py OLD.whl NEW.whl   two wheels, each in a virtual environment that is kept
+    python benches/compare.py OLD.whl NEW.whl   two wheels, each in a cached virtual environment
     python benches/compare.py OLD.whl           a wheel, and this interpreter's package
 
 Each pair is two fresh processes that measure every workload in turn, one right after the other; which is first changes
@@ -17,9 +17,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from harness import Worker
+from installations import Side, side
 from kernels import KERNELS, PARALLEL
 from paired import Ratio
-from sides import Side, side
 
 WORKLOADS = (*KERNELS, *PARALLEL)
 Measurement = dict[str, float]
@@ -28,13 +28,13 @@ Measurement = dict[str, float]
 def measure_pair(
     sides: tuple[Side, Side], names: list[str], seconds: float, number: int
 ) -> dict[str, list[Measurement]]:
-    """The measurements (old, new) of every workload by two fresh processes."""
+    """Returns the measurements (old, new) of every workload, by two fresh processes."""
     found = {}
     with ExitStack() as stack:
         workers = [stack.enter_context(Worker(each.python, "kernels.py", each.environment)) for each in sides]
         if number == 0:
             for label, worker in zip(("old", "new"), workers, strict=True):
-                print(f"{label}: {worker.do('about')}", flush=True)
+                print(f"{label}: {worker.do('environment')}", flush=True)
         for place, name in enumerate(names):
             order = (0, 1) if (place + number) % 2 == 0 else (1, 0)
             measured = {which: workers[which].do("measure", name=name, seconds=seconds) for which in order}
@@ -43,13 +43,13 @@ def measure_pair(
 
 
 def ratios(pairs: list[list[Measurement]], clock: str) -> Ratio:
-    """New speed by old speed, by a clock."""
+    """Returns the ratios of new speed to old speed, by wall or CPU time."""
     speeds = [[each["units"] / each[clock] for each in pair] for pair in pairs]
     return Ratio.of([new / old for old, new in speeds])
 
 
 def main() -> int:
-    """Measures and compares; 1 if a workload fails."""
+    """Measures and compares; returns 1 if a workload fails."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", type=Path, help="a wheel, or a Python interpreter")
     parser.add_argument("new", type=Path, nargs="?", help="the same (default: this interpreter)")

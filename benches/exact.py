@@ -123,7 +123,7 @@ class TableModel:
     discounts: tuple[float, ...] = ()
     """Drawn from as the fifth output; without any, the model returns four arrays."""
     excluded: int = 0
-    """One of so many actions gets the logit -inf; 0 for none."""
+    """One action in this many gets the logit -inf; 0 for none."""
     shape: tuple[int, ...] = ()
 
     def initial_inference(self, observations: Any) -> tuple[Any, ...]:
@@ -206,7 +206,7 @@ class HashGame:
 
 
 class GeneralSumGame(HashGame):
-    """Two players whose gains do not cancel out."""
+    """A general-sum game of two players."""
 
     zero_sum = False
 
@@ -216,7 +216,7 @@ class GeneralSumGame(HashGame):
 
 
 class RewardGame(HashGame):
-    """A game that pays for every move."""
+    """A game with a reward for every move."""
 
     def rewards(self) -> list[float]:
         """Rewards of the move that led here, from -0.5 to 0.5."""

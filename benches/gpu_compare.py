@@ -46,7 +46,7 @@ PAIRS = (3, 2)
 
 
 def workers(stack: ExitStack, wheels: list[Path], folder: Path) -> list[Worker]:
-    """A fresh process for each wheel."""
+    """Starts a process per wheel."""
     found = []
     for label, wheel in zip(SIDES, wheels, strict=True):
         package = folder / label
@@ -54,10 +54,10 @@ def workers(stack: ExitStack, wheels: list[Path], folder: Path) -> list[Worker]:
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(package)
         environment = os.environ | {"PYTHONPATH": str(package)}
-        worker = stack.enter_context(Worker(sys.executable, "gpu_side.py", environment))
+        worker = stack.enter_context(Worker(sys.executable, "gpu_worker.py", environment))
         found.append(worker)
     for label, worker in zip(SIDES, found, strict=True):
-        about = worker.do("about")
+        about = worker.do("environment")
         print(f"{label}: {about}", file=sys.stderr, flush=True)
         if Path(about["package"]) != (folder / label / "pondertree").resolve():
             raise RuntimeError(f"the {label} side imported {about['package']}, not its wheel")
@@ -65,7 +65,7 @@ def workers(stack: ExitStack, wheels: list[Path], folder: Path) -> list[Worker]:
 
 
 def compare_results(sides: list[Worker], small: bool) -> int:
-    """Prints in how many trees visits are equal; the number of trees in which they are not."""
+    """Prints the number of trees with equal visits; returns that of the others."""
     old, new = (side.do("results", small=small) for side in sides)
     different = 0
     for name, trees in old.items():
@@ -76,7 +76,7 @@ def compare_results(sides: list[Worker], small: bool) -> int:
 
 
 def main() -> int:
-    """Measures and compares; 1 if a case is slower or a result differs."""
+    """Measures and compares; returns 1 if a case is slower or a result differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", type=Path, help="a wheel")
     parser.add_argument("new", type=Path, help="a wheel")
@@ -128,7 +128,7 @@ def main() -> int:
 
 
 def _milliseconds(pairs: list[list[dict[str, Any]]]) -> str:
-    """The fastest measurement of each side."""
+    """Returns the fastest measurement of each side."""
     return " ".join(f"{1e3 * min(pair[which]['seconds'] for pair in pairs):.1f}" for which in (0, 1))
 
 

@@ -23,7 +23,7 @@ from pondertree.models import TorchModel
 
 DTYPE = torch.bfloat16 if DEVICE == "cuda" else torch.float32
 ROUNDS = 5
-#: Before measurements: libraries choose their kernels, and graphs are captured.
+#: Runs before measurements, in which libraries select kernels and graphs are captured.
 WARM_UPS = 6
 
 

@@ -142,7 +142,7 @@ def peer(name: str, plan: Plan) -> Worker | None:
     return Worker(python, script)
 
 
-def duel(
+def compare_pair(
     plan: Plan,
     mine: Worker,
     other: Worker | None,

@@ -1,4 +1,4 @@
-"""Runs kernels under callgrind, each in a part of its own of callgrind's output. `instructions.py` starts it.
+"""Runs kernels under callgrind, with separate counts. Started by `instructions.py`.
 
 Instrumentation is on during the kernels alone, by Valgrind's client requests: the instruction sequence of valgrind.h
 for x86-64, called through ctypes.
@@ -23,7 +23,7 @@ _CODE = bytes.fromhex("4889f8 31d2 48c1c703 48c1c70d 48c1c73d 48c1c733 4887db 48
 
 
 def client_request() -> Callable[..., int]:
-    """The function that makes a client request; outside Valgrind it does nothing."""
+    """Returns the function for client requests, a no-op outside Valgrind."""
     memory = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     memory.write(_CODE)
     # This reference keeps the memory mapped.
@@ -37,7 +37,7 @@ def client_request() -> Callable[..., int]:
 
 
 def main() -> None:
-    """Runs the kernels that are named, all by default."""
+    """Runs the named kernels, by default all."""
     request = client_request()
     for name in sys.argv[1:] or KERNELS:
         prepare = KERNELS[name]

@@ -26,30 +26,30 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from installations import HERE, Side, side
 from kernels import KERNELS
-from sides import HERE, Side, side
 
 BASELINE = HERE / "baselines" / "instructions.json"
 BAR = 1.02
-#: Valgrind has no AVX-512, so that NumPy and OpenBLAS must not find it.
+#: Valgrind does not support AVX-512: hidden from NumPy and OpenBLAS.
 ENVIRONMENT = {
     "OPENBLAS_CORETYPE": "Haswell",
     "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR",
     "PYTHONWARNINGS": "ignore",
 }
-#: The label of a part of callgrind's output, and the instructions of that part.
+#: A label in callgrind's output and its instruction count.
 PART = re.compile(r"^desc: Trigger: Client Request: (.+?)$.*?^summary: (\d+)$", re.MULTILINE | re.DOTALL)
 
 
 def missing_tool() -> str | None:
-    """Why instructions cannot be counted here, if they cannot."""
+    """Returns why instructions cannot be counted on this machine; None if they can."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return "instructions are counted on x86-64 Linux only"
     return None if shutil.which("valgrind") else "valgrind is not installed (apt-get install valgrind)"
 
 
 def counted(which: Side, names: list[str]) -> dict[str, int]:
-    """Instructions of each kernel."""
+    """Returns the instructions per kernel."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "callgrind"
         valgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={output}"]
@@ -66,7 +66,7 @@ def counted(which: Side, names: list[str]) -> dict[str, int]:
 
 
 def environment_of_counts() -> dict[str, str]:
-    """What counts depend on, beside the package."""
+    """Returns the versions, besides the package's, that counts depend on."""
     asked = {"valgrind": ["valgrind", "--version"], "rustc": ["rustc", "--version"]}
     tools = {
         name: subprocess.check_output(command, text=True).strip()
@@ -78,7 +78,7 @@ def environment_of_counts() -> dict[str, str]:
 
 
 def compared(old: dict[str, int], new: dict[str, int]) -> list[str]:
-    """Prints a table; the kernels that miss the bar."""
+    """Prints a table; returns the kernels that miss the bar."""
     print(f"{'kernel':36} {'old':>14} {'new':>14}   ratio")
     missed = []
     for name in (name for name in new if name in old):
@@ -90,7 +90,7 @@ def compared(old: dict[str, int], new: dict[str, int]) -> list[str]:
 
 
 def main() -> int:
-    """Counts and compares; 1 if a kernel misses the bar, 2 if nothing can be counted."""
+    """Counts and compares; returns 1 if a kernel misses the bar, 2 if counting is impossible."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sides", nargs="*", type=Path, metavar="WHEEL", help="a wheel, or a Python interpreter")
     parser.add_argument(

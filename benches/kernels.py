@@ -1,4 +1,4 @@
-"""Kernels that `instructions.py` counts and `compare.py` times: `python kernels.py` answers jobs.
+"""The kernels of `instructions.py` and `compare.py`; run as a script, a worker process (see worker.py).
 
 Only public names are used, so that the same kernels run with other versions of the package. Networks are replaced by
 prepared arrays, so that nearly all of the work is the engine's and the Python layer's.
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import tic_tac_toe
-from uneven import HIDDEN, Recited
+from uneven import HIDDEN, RecordedModel
 from worker import serve
 
 import pondertree
@@ -23,14 +23,14 @@ from pondertree import UCT, AlphaZero, Gumbel, Hybrid, MuZero, evaluators, games
 
 #: One unit of work; returns its simulations, or moves.
 Work = Callable[[], int]
-#: Makes a unit of work: what it does here is neither counted nor timed.
+#: Creates a unit of work; the setup is neither counted nor timed.
 Kernel = Callable[[], Work]
 
 TACTICS = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 
 
 class Prepared:
-    """An evaluator that returns slices of prepared arrays, whatever it is asked."""
+    """An evaluator that returns slices of precomputed arrays, independent of its input."""
 
     def __init__(self, num_actions: int, rows: int = 64) -> None:
         self._logits = np.linspace(-2.0, 2.0, rows * num_actions, dtype=np.float32).reshape(rows, num_actions)
@@ -84,7 +84,7 @@ def _puct(
 
 
 def _latent(preset: Any, actions: int, sims: int, rows: int) -> Work:
-    search = preset(model=Recited(rows, actions, sims), num_simulations=sims, num_players=1, seed=1)
+    search = preset(model=RecordedModel(rows, actions, sims), num_simulations=sims, num_players=1, seed=1)
     observations = list(np.zeros((rows, HIDDEN), np.float32))
 
     def work() -> int:
@@ -149,7 +149,7 @@ PARALLEL: dict[str, Kernel] = {
 
 
 def measure(name: str, seconds: float) -> dict[str, float]:
-    """Repeats a kernel until `seconds` of its CPU time are spent; once before that, to warm up."""
+    """Runs a kernel once to warm up, then until `seconds` of CPU time are spent."""
     prepare = (KERNELS | PARALLEL)[name]
     prepare()()
     units, cpu, wall = 0, 0.0, 0.0
@@ -163,10 +163,10 @@ def measure(name: str, seconds: float) -> dict[str, float]:
     return {"units": units, "cpu": cpu, "wall": wall}
 
 
-def about() -> dict[str, str]:
-    """What is measured."""
+def environment() -> dict[str, str]:
+    """Returns the measured version."""
     return {"package": str(Path(pondertree.__file__).parent), "numpy": np.__version__}
 
 
 if __name__ == "__main__":
-    serve(rates={}, answers={"measure": measure, "about": about})
+    serve(rates={}, answers={"measure": measure, "environment": environment})

@@ -12,7 +12,7 @@ import statistics
 from contextlib import ExitStack
 from typing import Any
 
-from harness import Plan, Row, Worker, duel, ours, peer, spread
+from harness import Plan, Row, Worker, compare_pair, ours, peer, spread
 
 NAMES = {"muzero": "MuZero", "gumbel": "Gumbel"}
 #: By the number of actions.
@@ -47,7 +47,7 @@ def against_lightzero(plan: Plan, mine: Worker, other: Worker | None, sizes: dic
     common: dict[str, Any] = {"bench": "muzero", "unit": "sims/s", "peer_name": "LightZero"}
     bars = {"muzero": TREE_BARS[actions], "gumbel": None}
     found = [
-        duel(
+        compare_pair(
             plan,
             mine,
             other,
@@ -60,7 +60,7 @@ def against_lightzero(plan: Plan, mine: Worker, other: Worker | None, sizes: dic
         for algorithm, bar in bars.items()
     ]
     what = f"MuZero, whole loop, answers prepared, {_sizes(sizes)}"
-    return [*found, duel(plan, mine, other, "latent_loop", sizes, what=what, bar=LOOP_BARS[actions], **common)]
+    return [*found, compare_pair(plan, mine, other, "latent_loop", sizes, what=what, bar=LOOP_BARS[actions], **common)]
 
 
 def against_mctx(plan: Plan, mine: Worker, other: Worker | None, sizes: dict[str, int]) -> list[Row]:
@@ -70,7 +70,7 @@ def against_mctx(plan: Plan, mine: Worker, other: Worker | None, sizes: dict[str
         given = {"algorithm": algorithm, **sizes}
         for model, said, judged in (("sines", "model in NumPy", bar), ("recited", "answers prepared", None)):
             found.append(
-                duel(
+                compare_pair(
                     plan,
                     mine,
                     other,

@@ -113,7 +113,7 @@ def _openings(count: int) -> list[Any]:
     return list(found)
 
 
-def about() -> dict[str, Any]:
+def environment() -> dict[str, Any]:
     """Returns the version and the build."""
     engine = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
     return {"packages": {name: version(name) for name in ("pondertree", "numpy")}, "engine": engine[:12]}
@@ -144,6 +144,6 @@ if __name__ == "__main__":
             "hybrid_threads": ours_hybrid.hybrid_threads,
             "mates": ours_hybrid.mates,
             "latent_memory": ours_muzero.latent_memory,
-            "about": about,
+            "environment": environment,
         },
     )

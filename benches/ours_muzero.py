@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from uneven import HIDDEN, Recited, Sines, prepared
+from uneven import HIDDEN, RecordedModel, Sines, prepared
 from worker import Work, resident_bytes
 
 from pondertree import Gumbel, MuZero, _core
@@ -52,7 +52,7 @@ def latent_tree(algorithm: str, actions: int, sims: int, batch: int) -> Work:
 
 def latent_loop(actions: int, sims: int, batch: int) -> Work:
     """Measures a complete search with precomputed network outputs, including hidden states and reading of results."""
-    search = MuZero(Recited(batch, actions, sims), sims, num_players=1, normalize="tree", seed=1)
+    search = MuZero(RecordedModel(batch, actions, sims), sims, num_players=1, normalize="tree", seed=1)
     observations = _observations(batch)
 
     def work() -> int:
@@ -65,7 +65,7 @@ def latent_loop(actions: int, sims: int, batch: int) -> Work:
 
 def latent_search(algorithm: str, actions: int, sims: int, batch: int, model: str = "sines") -> Work:
     """Measures a complete two-player search with root noise, including reading of actions and policies."""
-    said: Any = Sines(batch, actions) if model == "sines" else Recited(batch, actions, sims)
+    said: Any = Sines(batch, actions) if model == "sines" else RecordedModel(batch, actions, sims)
     search = _search(algorithm, said, sims, discount=1.0, num_players=2)
     observations = _observations(batch)
     temperature = 1.0 if algorithm == "muzero" else 0.0

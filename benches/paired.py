@@ -1,4 +1,4 @@
-"""Ratios of paired measurements, and when a new version counts as slower."""
+"""Ratios of paired measurements, and the criterion for a regression."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: The least median of new speed by old speed.
+#: The minimum median of new speed to old speed.
 BAR = 0.97
 
 
@@ -21,7 +21,7 @@ class Ratio:
 
     @classmethod
     def of(cls, ratios: Sequence[float], confidence: float = 0.95) -> Ratio:
-        """From ratios of pairs. Fewer than six give their range, whose confidence is lower: 94 % for five."""
+        """Computes the interval; below six ratios it is their range, with lower confidence (94 % for five)."""
         values = sorted(ratios)
         count, cut = len(values), 0
         # The interval between the k-th lowest and the k-th highest misses the median with P(Bin(n, 1/2) < k), twice.
@@ -31,7 +31,7 @@ class Ratio:
 
     @property
     def passed(self) -> bool:
-        """The median is at least 0.97, or the interval contains 1."""
+        """Whether the median is at least 0.97 or the interval contains 1."""
         return self.median >= BAR or self.low <= 1.0 <= self.high
 
     def __str__(self) -> str:

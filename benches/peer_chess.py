@@ -15,10 +15,10 @@ def perft(fen: str, depth: int) -> Work:
     return lambda: int(position.perft(depth))
 
 
-def about() -> dict[str, Any]:
+def environment() -> dict[str, Any]:
     """Returns the version."""
     return {"packages": {"chessmg": version("chessmg")}}
 
 
 if __name__ == "__main__":
-    serve(rates={"perft": perft}, answers={"about": about})
+    serve(rates={"perft": perft}, answers={"environment": environment})

@@ -134,10 +134,10 @@ def latent_loop(actions: int, sims: int, batch: int) -> Work:
     return work
 
 
-def about() -> dict[str, Any]:
+def environment() -> dict[str, Any]:
     """Returns the version."""
     return {"packages": {"LightZero": version("LightZero")}}
 
 
 if __name__ == "__main__":
-    serve(rates={"latent_tree": latent_tree, "latent_loop": latent_loop}, answers={"about": about})
+    serve(rates={"latent_tree": latent_tree, "latent_loop": latent_loop}, answers={"environment": environment})

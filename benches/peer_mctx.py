@@ -75,10 +75,13 @@ def latent_memory(actions: int, sims: int, batch: int) -> dict[str, Any]:
     return {"peak": counted.temp_size_in_bytes + counted.output_size_in_bytes}
 
 
-def about() -> dict[str, Any]:
+def environment() -> dict[str, Any]:
     """Returns the versions."""
     return {"packages": {name: version(name) for name in ("mctx", "jax")}}
 
 
 if __name__ == "__main__":
-    serve(rates={"latent_search": latent_search}, answers={"latent_memory": latent_memory, "about": about})
+    serve(
+        rates={"latent_search": latent_search},
+        answers={"latent_memory": latent_memory, "environment": environment},
+    )

@@ -94,7 +94,7 @@ def memory(game: str, sims: int) -> dict[str, Any]:
     return {"simulations": root.explore_count, "resident": resident_bytes() - before}
 
 
-def about() -> dict[str, Any]:
+def environment() -> dict[str, Any]:
     """Returns the version."""
     return {"packages": {"open_spiel": version("open_spiel")}}
 
@@ -102,5 +102,5 @@ def about() -> dict[str, Any]:
 if __name__ == "__main__":
     serve(
         rates={"uct": uct, "puct_python": puct_python, "puct_compiled": puct_python},
-        answers={"playout_length": playout_length, "memory": memory, "about": about},
+        answers={"playout_length": playout_length, "memory": memory, "environment": environment},
     )

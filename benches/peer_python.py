@@ -83,10 +83,10 @@ def python_uct(package: str, sims: int) -> Work:
     return {"mcts": with_mcts, "mctspy": with_mctspy}[package]
 
 
-def about() -> dict[str, Any]:
+def environment() -> dict[str, Any]:
     """Returns the versions."""
     return {"packages": {name: version(name) for name in ("mcts", "mctspy")}}
 
 
 if __name__ == "__main__":
-    serve(rates={"python_uct": python_uct}, answers={"about": about})
+    serve(rates={"python_uct": python_uct}, answers={"environment": environment})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from harness import Plan, Row, duel, ours, peer
+from harness import Plan, Row, compare_pair, ours, peer
 
 #: Name, FEN, depth, depth of the quick run. Kiwipete is the standard test position of move generators.
 POSITIONS = (
@@ -25,7 +25,7 @@ def rows(plan: Plan) -> list[Row]:
         for name, fen, full, tiny in POSITIONS:
             depth = plan.size(full, tiny)
             what = f"perft {depth} from {name}"
-            row = duel(
+            row = compare_pair(
                 plan,
                 mine,
                 other,

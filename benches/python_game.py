@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from harness import Plan, Row, duel, ours, peer
+from harness import Plan, Row, compare_pair, ours, peer
 
 
 def rows(plan: Plan) -> list[Row]:
@@ -18,7 +18,7 @@ def rows(plan: Plan) -> list[Row]:
             stack.enter_context(other)
         for package in ("mcts", "mctspy"):
             found.append(
-                duel(
+                compare_pair(
                     plan,
                     mine,
                     other,

@@ -60,7 +60,7 @@ def machine(plan: Plan) -> dict[str, str]:
     with ExitStack() as stack:
         for worker in (ours(), *(peer(name, plan) for name in PEERS)):
             if worker is not None:
-                packages |= stack.enter_context(worker).do("about")["packages"]
+                packages |= stack.enter_context(worker).do("environment")["packages"]
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "CPU": f"{_cpu_model()}, {os.cpu_count()} cores seen",
@@ -75,7 +75,7 @@ def machine(plan: Plan) -> dict[str, str]:
 def engine() -> str:
     """Returns the fingerprint of the engine's build."""
     with ours() as worker:
-        return str(worker.do("about")["engine"])
+        return str(worker.do("environment")["engine"])
 
 
 def _cpu_model() -> str:

@@ -42,7 +42,7 @@ BENCHES: dict[str, Callable[[Plan], list[Row]]] = {
 
 
 def check(baseline: Path | None) -> int:
-    """Runs the regression check; 1 if a part of it failed."""
+    """Runs the regression check; returns 1 if a part failed."""
     against = [] if baseline is None else [str(baseline)]
     parts = {"fingerprints.py": []}
     if missing := missing_tool():
@@ -61,7 +61,7 @@ def check(baseline: Path | None) -> int:
 
 
 def main() -> int:
-    """Runs what is named; 1 if a bar was missed, 2 if the run is worth nothing."""
+    """Runs the named benchmarks; returns 1 if a bar was missed, 2 if the run is invalid."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"what to measure: {', '.join(BENCHES)} (default: all)"

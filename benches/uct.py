@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from harness import Plan, Row, duel, ours, peer
+from harness import Plan, Row, compare_pair, ours, peer
 
 NAMES = {"connect_four": "Connect 4", "tic_tac_toe": "tic-tac-toe", "othello": "Othello", "chess": "chess"}
 
@@ -44,7 +44,7 @@ def rows(plan: Plan) -> list[Row]:
             settings = {"game": game, "sims": plan.size(sims, 50)}
             what = f"UCT, {NAMES[game]}, {settings['sims']:,} simulations"
             found.append(
-                duel(
+                compare_pair(
                     plan,
                     mine,
                     other,

@@ -51,7 +51,7 @@ class Sines:
         return hidden, self._nothing[: len(actions)], self._twice * sines[:, :-1], sines[:, -1]
 
 
-class Recited:
+class RecordedModel:
     """A model with precomputed outputs that copies hidden states: the minimal cost of a network."""
 
     def __init__(self, batch: int, actions: int, sims: int) -> None:

@@ -54,7 +54,7 @@ def players() -> list[bytes]:
         config = default_config(name, algorithm="muzero").with_values(network=small)
         networks: list[Any] = [PolicyValueNetwork(policy_value_architecture(spec, config.network))]
         networks.append(ModelNetwork(model_architecture(spec, config)))
-        found += [player_bytes(player_of(network), spec.about(5, 7)) for network in networks]
+        found += [player_bytes(player_of(network), spec.metadata(5, 7)) for network in networks]
     return found
 
 
@@ -178,7 +178,7 @@ def make_checkpoint(numbers: random.Random) -> Callable[[], object]:
 
     def call() -> None:
         from pondertree.learn import train
-        from pondertree.learn.evaluation.report import write_report
+        from pondertree.learn.report.page import write_report
 
         with contextlib.suppress(StorageError, InvalidArgumentError):
             pondertree.load(folder)

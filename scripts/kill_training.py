@@ -29,7 +29,7 @@ TRAINING = """
 import sys
 import torch
 from pondertree.learn import default_config, train
-from pondertree.learn.evaluation.progress import Watcher
+from pondertree.learn.report.progress import Watcher
 torch.set_num_threads(1)
 out, steps, game, algorithm = sys.argv[1:]
 config = default_config(game, algorithm=algorithm, out=out, steps=int(steps), device="cpu").with_values(

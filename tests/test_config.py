@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.support.models import TableModel
-from tests.support.trees import PythonGame
+from tests.support.search_helpers import PythonGame
 
 import pondertree
 from pondertree._core import CONFIG_FIELDS

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.support.trees import PythonGame, after, every_node
+from tests.support.search_helpers import PythonGame, after, every_node
 
 import pondertree
 from pondertree.drawing import best_children

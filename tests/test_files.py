@@ -158,7 +158,7 @@ def test_arrays_that_claim_what_the_file_does_not_hold_are_refused(shape: tuple[
         arrays_of(npz(x=header(shape, kind) + b"12345678"))
 
 
-def test_an_archive_that_claims_gigabytes_is_refused_before_it_is_unpacked() -> None:
+def test_zip_bomb_is_refused_before_decompression() -> None:
     content = npz(x=header((1,), "<f8") + bytes(8))
     place = content.rfind(b"PK\x01\x02") + 24
     with pytest.raises(ValueError, match="claim to hold 4,294,967,294"):
@@ -208,7 +208,7 @@ def test_read_arrays_names_the_file_for_headers_that_nest_too_deep(tmp_path: Pat
 @pytest.mark.parametrize("text", ["x = " + "[" * 50_000, "x = " + "9" * 5000, "a." * 100_000 + "a = 1"])
 def test_toml_that_is_deep_or_has_endless_numbers_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "config.toml").write_text(text)
-    with pytest.raises(InvalidArgumentError, match=r"config\.toml.*no TOML"):
+    with pytest.raises(InvalidArgumentError, match=r"config\.toml.*(invalid|not the) TOML"):
         read_config(tmp_path / "config.toml", Config())
     with pytest.raises(InvalidArgumentError):
         data_of_text(text)

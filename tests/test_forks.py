@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.forks import wait_for
-from tests.support.trees import Hashed
+from tests.support.search_helpers import Hashed
 
 from pondertree import UCT, UsageError
 from pondertree.evaluators import Cached

@@ -8,7 +8,7 @@ import pytest
 from examples.games.coin_row import CoinRow
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.trees import PythonGame, after, every_node, random_position
+from tests.support.search_helpers import PythonGame, after, every_node, random_position
 
 import pondertree
 from pondertree.evaluators import Uniform

@@ -16,8 +16,8 @@ from examples.games.coin_row import CoinRow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.search.test_root_actions import Hashed
-from tests.support.trees import after, every_node, fingerprint, random_position
-from tests.support.worlds import Guess, Rules
+from tests.support.exact_models import ExactBatchModel, RandomOutputs
+from tests.support.search_helpers import after, every_node, fingerprint, random_position
 
 import pondertree
 from pondertree import _core
@@ -55,10 +55,10 @@ RESULTS: dict[str, Callable[[], pondertree.SearchResult]] = {
     ),
     "hybrid": lambda: pondertree.Hybrid(num_simulations=200, seed=1).run(after(Chess(), "e4 e5")),
     "mate": lambda: pondertree.Hybrid(num_simulations=200, seed=1).run(MATE_IN_TWO),
-    "muzero": lambda: pondertree.MuZero(Rules([TicTacToe()], Guess()), 40, seed=1).run(TicTacToe()),
-    "observation": lambda: pondertree.MuZero(Rules([TicTacToe()], Guess()), 40, seed=1, num_players=2).run(
-        observation=TicTacToe().observation()
-    ),
+    "muzero": lambda: pondertree.MuZero(ExactBatchModel([TicTacToe()], RandomOutputs()), 40, seed=1).run(TicTacToe()),
+    "observation": lambda: pondertree.MuZero(
+        ExactBatchModel([TicTacToe()], RandomOutputs()), 40, seed=1, num_players=2
+    ).run(observation=TicTacToe().observation()),
     "kept": lambda: kept_result(),
     "root_actions": lambda: pondertree.UCT(50, seed=1).run(ConnectFour(), root_actions=[1, 2]),
 }
@@ -133,7 +133,7 @@ def test_move_statistics_pickle() -> None:
 
 
 def test_deep_tree_pickles() -> None:
-    from tests.support.trees import Corridor
+    from tests.support.search_helpers import Corridor
 
     search = pondertree.UCT(4000, seed=1, solve=False, c_param=0.0)
     result = search.run(Corridor(4000))

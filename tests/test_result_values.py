@@ -9,8 +9,8 @@ import pytest
 from examples.games.coin_row import CoinRow
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.trees import after
-from tests.support.worlds import Decisions, Guess, Rules
+from tests.support.exact_models import ExactBatchModel, RandomOutputs, TabularDecisionModel
+from tests.support.search_helpers import after
 
 import pondertree
 from pondertree.games import ConnectFour, TicTacToe
@@ -116,7 +116,9 @@ def test_values_before_any_simulation_are_zero() -> None:
 
 def test_values_with_a_model_have_one_number_per_player() -> None:
     state = TicTacToe().play(0)
-    result = pondertree.MuZero(Rules([state], Guess()), 40, seed=1).run(state)
+    result = pondertree.MuZero(ExactBatchModel([state], RandomOutputs()), 40, seed=1).run(state)
     assert result.values == (-result.value, result.value)
-    alone = pondertree.MuZero(Decisions(0), 20, seed=1, num_players=1).run(observation=np.zeros(1, np.float32))
+    alone = pondertree.MuZero(TabularDecisionModel(0), 20, seed=1, num_players=1).run(
+        observation=np.zeros(1, np.float32)
+    )
     assert alone.values == (alone.value,)

@@ -14,7 +14,7 @@ import pytest
 from pondertree import validation
 from pondertree.chess import categorize
 from pondertree.errors import GameContractError, InvalidArgumentError
-from pondertree.game import describe, is_over, numbers
+from pondertree.game import describe, is_over, player_numbers
 from pondertree.games import Chess, TicTacToe
 from pondertree.games.connect_four import solve_many
 from pondertree.match import score_of
@@ -59,7 +59,7 @@ CONVERSIONS: dict[str, Callable[[Failing], Any]] = {
     "whole_number": lambda value: validation.whole_number(value, "n"),
     "number": lambda value: validation.number(value, "x"),
     "elo": lambda value: score_of(value),  # type: ignore[arg-type]
-    "numbers": lambda value: numbers(value, describe(TicTacToe()), "returns()"),
+    "numbers": lambda value: player_numbers(value, describe(TicTacToe()), "returns()"),
     "solve_many": lambda value: solve_many(value),
     "killers": lambda value: categorize(Chess(), killers=value),  # type: ignore[arg-type]
     "history": lambda value: categorize(Chess(), history=[value]),  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from fingerprint_cases.knowledge import hybrid_cases
 from fingerprint_cases.models import model_cases
 from fingerprint_cases.priors import alphazero_cases, gumbel_cases
 from fingerprint_cases.torch_adapters import torch_cases
-from fingerprint_cases.trees import forest_cases, kept_cases, large_cases, trace_cases
+from fingerprint_cases.trees import forest_cases, large_cases, reuse_cases, trace_cases
 from fingerprint_cases.uct import uct_cases
 
 GROUPS = (
@@ -22,7 +22,7 @@ GROUPS = (
     model_cases,
     hybrid_cases,
     large_cases,
-    kept_cases,
+    reuse_cases,
     forest_cases,
     trace_cases,
     torch_cases,

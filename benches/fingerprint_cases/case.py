@@ -1,4 +1,4 @@
-"""The kinds of cases: a search that is run, kept from move to move, grown as a forest, or traced."""
+"""The kinds of cases: a single search, tree reuse between moves, a forest, a trace."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def run(search: Callable[[], Any], root: Callable[[], Any], **options: Any) -> C
     return case
 
 
-def kept(search: Callable[[], Any], root: Callable[[], Any], moves: int, add_noise: bool | None = None) -> Case:
-    """A tree that is kept from move to move: advanced by the best move, the second best and the last in turn."""
+def reused(search: Callable[[], Any], root: Callable[[], Any], moves: int, add_noise: bool | None = None) -> Case:
+    """A tree reused between moves: advanced by the best, the second best and the last move in turn."""
 
     def case(transcript: Transcript) -> None:
         given = root()
@@ -46,7 +46,7 @@ def kept(search: Callable[[], Any], root: Callable[[], Any], moves: int, add_noi
 
 
 def forest(search: Callable[[], Any], states: Callable[[], Sequence[Any]], **options: Any) -> Case:
-    """Trees grown together; some are advanced, one is reset, and all are searched again."""
+    """A forest that is searched, partly advanced and reset, and searched again."""
 
     def case(transcript: Transcript) -> None:
         roots = states()
@@ -86,7 +86,7 @@ def traced(search: Callable[[], Any], root: Callable[[], Any]) -> Case:
 
 
 def named(prefix: str, options: Options) -> str:
-    """A case's name: the options that are not evident from the prefix, objects by their class."""
+    """Returns a case's name: prefix and options, with objects by their class."""
     shown = (f"{name}={_shown(value)}" for name, value in options.items())
     return " ".join((prefix, *shown))
 

@@ -59,7 +59,7 @@ def _gumbel_model(model: Options, options: Options) -> Any:
 
 
 def _observed(model: Options, options: Options) -> Case:
-    """A tree of bare observations that is told what follows each of its actions, and is then reset."""
+    """A tree over observations, advanced with the observation after each action, then reset."""
 
     def case(transcript: Transcript) -> None:
         tree = muzero_model(model, options).tree(**observation())
@@ -81,7 +81,7 @@ def _observed(model: Options, options: Options) -> Case:
 
 
 def model_cases() -> Cases:
-    """Single roots, batches, masks, games, and roots that are told what follows."""
+    """Single roots, batches, masks, games, and roots advanced with new observations."""
     for place, (model, options) in enumerate(MODELS):
         made = {name: value for name, value in options.items() if name not in MUZERO_ONLY}
         some = {"num_simulations": 24 + 8 * place, "seed": 9, **made}

@@ -28,7 +28,7 @@ STARTS: dict[str, Callable[[], Any]] = {
 }
 COMPILED = ("tic_tac_toe", "connect_four", "othello", "chess")
 PYTHON = tuple(name for name in STARTS if name not in COMPILED)
-#: Plies after which wins and losses are near.
+#: Plies after which wins and losses are close to the root.
 LATE = {"tic_tac_toe": 3, "connect_four": 22, "othello": 52, "chess": 1}
 ACTIONS = {"tic_tac_toe": 9, "connect_four": 7, "othello": 65, "chess": 4672}
 
@@ -48,7 +48,7 @@ FENS = {
 
 
 def position(game: str, plies: int) -> Any:
-    """A position after `plies` drawn moves, before an end of the game."""
+    """Returns an unfinished position after `plies` random moves."""
     state = STARTS[game]()
     for ply in range(plies):
         legal = state.legal_actions()
@@ -96,7 +96,7 @@ def evaluator_for(kind: str, game: str) -> Any:
 
 
 def with_evaluator(preset: Callable[..., Any], kind: str, game: str, **options: Any) -> Any:
-    """A search with an evaluator made for it alone, because evaluators may hold state."""
+    """Returns a search with its own evaluator, since evaluators may be stateful."""
     return preset(evaluator=evaluator_for(kind, game), **options)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fingerprint_cases.case import Cases, Options, forest, kept, named, run
+from fingerprint_cases.case import Cases, Options, forest, named, reused, run
 from fingerprint_cases.models import observation
 from fingerprint_cases.positions import (
     ACTIONS,
@@ -30,14 +30,14 @@ def torch_cases() -> Cases:
                 search = partial(_with_torch, preset, game, full)
                 yield named(f"torch {preset.__name__} {game}", options), run(search, partial(rows_of, game, 5), seeds=3)
         search = partial(_with_torch, AlphaZero, game, {"num_simulations": 48, "seed": 26})
-        yield f"torch kept {game}", kept(search, partial(position, game, 0), 4, add_noise=True)
+        yield f"torch kept {game}", reused(search, partial(position, game, 0), 4, add_noise=True)
         yield f"torch forest {game}", forest(search, partial(rows_of, game, 7))
     for actions in (18, 4672):
         rows = {"observation": [np.array([row], dtype=np.float32) for row in range(4)]}
         for preset in (MuZero, Gumbel):
             search = partial(_with_torch_model, preset, actions, {"num_simulations": 20, "seed": 26})
             yield f"torch {preset.__name__} {actions}", run(search, rows.copy, seeds=2)
-    yield "torch kept MuZero", kept(partial(_with_torch_model, MuZero, 18, {"seed": 26}), observation, 4)
+    yield "torch kept MuZero", reused(partial(_with_torch_model, MuZero, 18, {"seed": 26}), observation, 4)
 
 
 def _with_torch(preset: Callable[..., Any], game: str, options: Options) -> Any:

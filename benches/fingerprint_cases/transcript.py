@@ -1,4 +1,4 @@
-"""What a case computes, as text and as hashes."""
+"""The results of a case as text and as hashes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MOST_CLEAN_PRIORS = 100
 
 @dataclass
 class Transcript:
-    """What a case computed, as lines of text; floats in their shortest exact form."""
+    """The results of a case as lines of text; floats in their shortest exact form."""
 
     answers: list[str] = field(default_factory=list)
-    """What callers act on: simulations, visits, actions."""
+    """The lines of simulations, visits and actions."""
     lines: list[str] = field(default_factory=list)
-    """Everything, the answers included."""
+    """All lines."""
     failed: bool = False
     """The case raised an exception."""
 
@@ -48,7 +48,7 @@ class Transcript:
         self.tree(result.root)
 
     def tree(self, root: Any) -> None:
-        """Adds every node in the order of the engine's edges; moves never tried as pairs of action and prior."""
+        """Adds every node in the order of the engine's edges; unvisited moves as pairs of action and prior."""
         stack = [(root, 0)]
         while stack:
             node, depth = stack.pop()
@@ -91,7 +91,7 @@ def _digest(lines: Sequence[str], size: int) -> str:
 
 
 def plain(value: Any) -> str:
-    """Text that does not depend on NumPy's formatting of scalars."""
+    """Formats a value independently of NumPy's scalar formatting."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, np.generic):
@@ -102,6 +102,6 @@ def plain(value: Any) -> str:
 
 
 def sparse(array: Any) -> list[tuple[int, Any]]:
-    """The entries that are neither 0 nor NaN, with their places."""
+    """Returns the entries other than 0 and NaN, with their indices."""
     entries = enumerate(np.asarray(array).tolist())
     return [(place, entry) for place, entry in entries if not (entry == 0 or math.isnan(entry))]

@@ -1,10 +1,10 @@
-"""Cases of large trees, of trees kept from move to move, of forests, and of traces."""
+"""Cases of large trees, of tree reuse, of forests, and of traces."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from fingerprint_cases.case import Cases, forest, kept, named, run, traced
+from fingerprint_cases.case import Cases, forest, named, reused, run, traced
 from fingerprint_cases.models import MODELS, muzero_model, observation
 from fingerprint_cases.positions import (
     COMPILED,
@@ -31,37 +31,43 @@ def large_cases() -> Cases:
         yield f"large MuZero {actions}", run(muzero, observation)
     for name in ("middlegame", "tactics"):
         yield f"large Hybrid {name}", run(partial(Hybrid, num_simulations=1_000, seed=25), partial(board, name))
-    yield "large kept UCT", kept(partial(UCT, 5_000, seed=25), partial(position, "connect_four", 0), 6)
-    yield "large kept Hybrid", kept(partial(Hybrid, num_simulations=400, seed=25), partial(board, "pawns"), 6)
+    yield "large kept UCT", reused(partial(UCT, 5_000, seed=25), partial(position, "connect_four", 0), 6)
+    yield (
+        "large kept Hybrid",
+        reused(partial(Hybrid, num_simulations=400, seed=25), partial(board, "pawns"), 6),
+    )
 
 
-def kept_cases() -> Cases:
+def reuse_cases() -> Cases:
     """Trees that are advanced move by move."""
     for game in (*COMPILED, *PYTHON):
         for options in ({}, {"in_flight": 4, "solve": False}):
             search = partial(UCT, sims(game, 120), seed=14, **options)
-            yield named(f"kept UCT {game}", options), kept(search, partial(position, game, 0), 5)
+            yield named(f"kept UCT {game}", options), reused(search, partial(position, game, 0), 5)
         if game != "python_tic_tac_toe":
             search = partial(with_evaluator, AlphaZero, "table", game, num_simulations=sims(game, 100), seed=15)
-            yield f"kept AlphaZero {game}", kept(search, partial(position, game, 1), 5, add_noise=True)
+            yield f"kept AlphaZero {game}", reused(search, partial(position, game, 1), 5, add_noise=True)
     for game in COMPILED:
         small = partial(UCT, sims(game, 120), seed=14, max_nodes=50)
-        yield f"kept UCT {game} max_nodes", kept(small, partial(position, game, 0), 4)
+        yield f"kept UCT {game} max_nodes", reused(small, partial(position, game, 0), 4)
         search = partial(with_evaluator, AlphaZero, "uniform", game, num_simulations=sims(game, 150), seed=15)
-        yield f"kept AlphaZero {game} uniform", kept(search, partial(position, game, 1), 6)
+        yield f"kept AlphaZero {game} uniform", reused(search, partial(position, game, 1), 6)
         gumbel = partial(with_evaluator, Gumbel, "table", game, num_simulations=30, seed=16)
-        yield f"kept Gumbel {game}", kept(gumbel, partial(position, game, 1), 4)
+        yield f"kept Gumbel {game}", reused(gumbel, partial(position, game, 1), 4)
     for priority in ("strict", "prior"):
         for name in ("tactics", "mate_in_2", "pawn_ending"):
             hybrid = partial(Hybrid, num_simulations=50, priority=priority, seed=17)
-            yield f"kept Hybrid {name} {priority}", kept(hybrid, partial(board, name), 4)
+            yield f"kept Hybrid {name} {priority}", reused(hybrid, partial(board, name), 4)
     for place, (model, options) in enumerate(MODELS):
         if model["num_actions"] < 1000:
-            yield named(f"kept MuZero {place}", options), kept(partial(muzero_model, model, options), observation, 4)
+            yield (
+                named(f"kept MuZero {place}", options),
+                reused(partial(muzero_model, model, options), observation, 4),
+            )
 
 
 def forest_cases() -> Cases:
-    """Trees grown together by numbers of threads, with their own counts and seeds."""
+    """Forests by number of threads, with simulations and seeds per tree."""
     for game in COMPILED:
         rows = partial(rows_of, game, 7)
         for threads in (1, 2, 4):

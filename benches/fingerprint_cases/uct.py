@@ -33,7 +33,7 @@ UCT_OPTIONS: tuple[Options, ...] = (
     {"max_nodes": 100},
     {"early_stop": True},
 )
-#: Positions in which the minimax guard overrules few visits at this depth, and not at one less.
+#: Positions in which the minimax guard overrules few visits at this depth but not at depth - 1.
 GUARDED = (
     ("tic_tac_toe", 4, 1),
     ("tic_tac_toe", 5, 3),

@@ -81,10 +81,10 @@ impl MoveWeights {
     fn features(state: &Chess, see_threshold: i32) -> PyResult<Vec<MoveFeatures>> {
         guarded(|| {
             let moves = categorized(state, see_threshold);
-            let surroundings = chess::Surroundings::new(&state.0);
+            let context = chess::MoveFeatureContext::new(&state.0);
             let features = |one: &chess::Categorized| {
                 let mut found = Vec::new();
-                surroundings.features(one, |feature, share| found.push((feature, share)));
+                context.features(one, |feature, share| found.push((feature, share)));
                 (one.action, one.category as u8, found)
             };
             Ok(moves.iter().map(features).collect())

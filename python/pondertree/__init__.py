@@ -39,7 +39,7 @@ from pondertree.node import Node
 from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
 from pondertree.result import SearchResult
 from pondertree.search.forest import Forest
-from pondertree.search.limits import Temperature
+from pondertree.search.temperature import Temperature
 from pondertree.search.tree import Tree
 from pondertree.specifications.uct import playout
 

@@ -37,7 +37,7 @@ def option(default: Any, check: Check, *, optional: bool = False, engine: bool =
 
 
 def option_of(part: type[Any], name: str, default: Any = MISSING) -> Any:
-    """Returns a field of a preset that is declared as field `name` of `part`, with another default if one is given."""
+    """Returns a copy of field `name` of `part` for a preset, with another default if one is given."""
     declared = part.__dataclass_fields__[name]
     return field(default=declared.default if default is MISSING else default, metadata=declared.metadata)
 
@@ -59,8 +59,8 @@ def bounded_float(least: float, most: float = float("inf")) -> Check:
     return functools.partial(validation.number, least=least, most=most)
 
 
-def tagged_number(value: Any, name: str, tag: str) -> tuple[bool, float]:
-    """Returns (whether it is tagged, the number) of a number or a pair of `tag` and a number."""
+def parse_tagged_number(value: Any, name: str, tag: str) -> tuple[bool, float]:
+    """Returns (whether a tag is given, the number) from a number or the pair `(tag, number)`."""
     if isinstance(value, tuple) and len(value) == 2 and value[0] == tag:
         return True, validation.number(value[1], f"{name}[1]")
     if isinstance(value, tuple):
@@ -70,13 +70,13 @@ def tagged_number(value: Any, name: str, tag: str) -> tuple[bool, float]:
 
 def concentration(value: Any, name: str) -> Any:
     """Checks the concentration of Dirichlet noise: of each action, or `("total", alpha)` of all together."""
-    validation.positive_number(tagged_number(value, name, "total")[1], name)
+    validation.positive_number(parse_tagged_number(value, name, "total")[1], name)
     return value
 
 
 def first_play_urgency(value: Any, name: str) -> Any:
     """Checks the value of an unvisited action: a number, or `("parent", reduction)`."""
-    tagged_number(value, name, "parent")
+    parse_tagged_number(value, name, "parent")
     return value
 
 
@@ -97,14 +97,14 @@ class SearchOptions:
     """Options that all searches share, keyword-only:
 
     time_limit: seconds, or a `timedelta`. Given without `num_simulations`, it alone ends the search.
-    max_nodes: most positions one tree may hold; a full tree stops growing and still answers.
-    max_memory: most MiB that all trees of one call may hold.
-    seed: same seed, same tree. None draws one, which results report.
-    in_flight: leaves of one tree that are evaluated in one batch, under virtual loss.
+    max_nodes: maximum number of positions of one tree; a full tree stops growing and keeps its result.
+    max_memory: maximum MiB of all trees of one call.
+    seed: random seed; equal seeds give equal trees. None draws one, reported as `result.seed`.
+    in_flight: leaves of one tree evaluated in one batch, under virtual loss.
     threads: threads of the engine. Results do not depend on it.
     solve: propagate proven results (two-player zero-sum games): a proven win is played at once, a proven loss avoided.
     early_stop: stop a tree when its leading move cannot be overtaken any more.
-    trace: record every descent, for `Forest.trace`.
+    trace: record every simulation, for `Forest.trace`.
     """
 
     time_limit: float | timedelta | None = option(None, validation.seconds, optional=True, engine=False)
@@ -187,12 +187,12 @@ class Puct(ScoringRule):
     @property
     def relative_fpu(self) -> tuple[bool, float]:
         """(Whether `fpu` is taken off the parent's value, the number)."""
-        return tagged_number(self.fpu, "fpu", "parent")
+        return parse_tagged_number(self.fpu, "fpu", "parent")
 
     def to_data(self) -> dict[str, Any]:
         """Returns the tag and the parameters as the engine reads them."""
         is_relative, fpu = self.relative_fpu
-        # `slots=True` makes a new class, which `super()` does not know.
+        # `super()` without arguments fails here: `slots=True` creates a new class.
         return {**ScoringRule.to_data(self), "fpu": fpu, "fpu_parent": is_relative}
 
 
@@ -232,19 +232,19 @@ class DirichletNoise:
     @property
     def concentration(self) -> tuple[float, bool]:
         """(The concentration, whether it is that of all moves together)."""
-        is_total, alpha = tagged_number(self.alpha, "alpha", "total")
+        is_total, alpha = parse_tagged_number(self.alpha, "alpha", "total")
         return alpha, is_total
 
 
 NO_NOISE = DirichletNoise(0.0, 0.0)
 
 
-class Domain(Protocol):
-    """Knowledge of one game that the engine uses at leaves and at the root."""
+class LeafAnalysisConfig(Protocol):
+    """Parameters of the engine's leaf analysis for one game, which also analyzes the root."""
 
     @property
     def move_categories(self) -> type[IntEnum] | None:
-        """The enumeration that numbers move categories; None where moves have none."""
+        """The enumeration of move categories; None if the analysis assigns none."""
         ...
 
     def to_data(self) -> dict[str, Any]:
@@ -254,22 +254,23 @@ class Domain(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchConfig:
-    """A search resolved for one game."""
+    """The complete configuration of a search in one game, as the engine receives it."""
 
     rule: ScoringRule
     options: SearchOptions
     leaf: str
-    """What values a leaf: "playout", "zero" and "static" in the engine; "external", an evaluator, model or policy."""
+    """The kind of leaf evaluation: "playout", "zero" and "static" in the engine; "external" by an evaluator, model or
+    policy in Python."""
     evaluator: Any = None
-    """The evaluator outside the engine."""
+    """The evaluator of external leaves."""
     playout_policy: str = option("random", one_of("random", "decisive"))
     """How compiled playouts choose moves."""
     python_policy: Callable[[Any], Any] | None = None
-    """A playout policy in Python; playouts are then played in Python."""
+    """A playout policy in Python, which moves playouts to Python."""
     max_depth: int | None = option(None, bounded_int(0, (1 << 31) - 1), optional=True)
-    """Moves after which a playout is cut; None plays to the end."""
+    """Moves after which a playout is truncated; None plays to the end."""
     minimax_depth: int = option(0, bounded_int(0, 64), engine=False)
-    """Plies of the minimax guard on the answer; 0 is off."""
+    """Plies of the minimax guard on the chosen action; 0 is off."""
     forced_depth: int = option(0, bounded_int(0, 255))
     """Plies below the root in which only forced moves are searched."""
     discount: float = option(1.0, bounded_float(0.0, 1.0))
@@ -277,23 +278,23 @@ class SearchConfig:
     noise: DirichletNoise = NO_NOISE
     gumbel: Any = None
     """Gumbel numbers, [num_actions] for every tree or [trees, num_actions]; None draws them."""
-    domain: Domain | None = None
-    """Knowledge of the game, such as chess's evaluation, mate search and move categories."""
+    analysis: LeafAnalysisConfig | None = None
+    """The leaf analysis, such as chess's evaluation, mate search and move categories."""
 
     def to_data(self) -> dict[str, Any]:
         """Returns the configuration as plain data for the engine."""
         data = _engine_reader(SearchConfig)(self) | _engine_reader(SearchOptions)(self.options)
         data["leaf"], data["rule"] = self.leaf, self.rule.to_data()
-        data["analysis"] = None if self.domain is None else self.domain.to_data()
+        data["analysis"] = None if self.analysis is None else self.analysis.to_data()
         return data
 
     def engine_data(self, info: GameInfo, trees: int, network: Any = None) -> dict[str, Any]:
-        """Returns the data of `to_data` for a forest of `trees`, with those of the game; checks that they agree.
+        """Returns the data of `to_data` for a forest of `trees`, with those of the game; raises if they conflict.
 
-        `network` is a learned model; an evaluator is known.
+        `network` is a learned model, and by default the evaluator.
         """
         for name in ("minimax_depth", "forced_depth"):
-            if getattr(self, name) and not info.is_plain:
+            if getattr(self, name) and not info.is_two_player_zero_sum:
                 raise InvalidArgumentError(
                     f"{name} needs a zero-sum game of two players without rewards; {info.name} is not one"
                 )
@@ -303,7 +304,7 @@ class SearchConfig:
         data["max_bytes"] = None if max_memory is None else int(min(max_memory * 2**20 / trees, 2.0**62))
         data["threads"] = self.engine_threads(self.evaluator if network is None else network, trees)
         if self.leaf == "external" and self.python_policy is not None:
-            # Its playouts are played outside, from the leaf itself.
+            # Python plays the playouts, from the leaf itself.
             data["max_depth"] = 0
         if not info.compiled:
             data["leaf"] = "external"
@@ -329,7 +330,7 @@ def threads_with_network(network: Any, rows: int) -> int:
     return max(1, min(usable_cpus() // 2, rows // ROWS_PER_THREAD))
 
 
-#: Adapters are unwrapped to this depth when a model's `num_players` is looked up.
+#: Adapters are unwrapped to this depth to find a model's `num_players`.
 MOST_WRAPPED = 4
 
 
@@ -370,7 +371,7 @@ def players_of(model: Any) -> int | None:
                 players = 0
             if players not in (1, 2):
                 raise InvalidArgumentError(
-                    f"num_players of the model is {shown(declared)}: learned models are for 1 or 2 players"
+                    f"num_players of the model is {shown(declared)}: learned models support one or two players"
                 )
             return players
         model = getattr(model, "model", None)
@@ -381,7 +382,8 @@ def warn_of_unknown_players() -> None:
     """Issues a `PlayerCountWarning`: the number of players is unknown and assumed to be 1."""
     warn_caller(
         "the number of players is unknown: neither num_players= nor the model's own num_players is set. One is "
-        "assumed, who maximises the value at every step; in a two-player game that plays for the opponent, too. "
+        "assumed, who maximises the value at every step; in a two-player game, the opponent's moves would be chosen "
+        "for that player, too. "
         "Give num_players=1 or num_players=2, or set the attribute on the model.",
         PlayerCountWarning,
     )

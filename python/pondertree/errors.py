@@ -66,7 +66,7 @@ class UnsolvedError(PondertreeError, RuntimeError):
     def __init__(self, message: str, solutions: Sequence[Any] = ()) -> None:
         super().__init__(message)
         self.solutions = solutions
-        """The solutions in the order of the states; None for those that are missing."""
+        """The solutions in the order of the states; None for unsolved ones."""
 
 
 class PlayerError(PondertreeError, RuntimeError):
@@ -74,7 +74,7 @@ class PlayerError(PondertreeError, RuntimeError):
 
 
 class StorageError(PondertreeError, OSError):
-    """Files of a training run cannot be written, are damaged, missing or of another version; nothing was changed."""
+    """Files of a training run cannot be written, or are damaged, missing or of another version; no file was changed."""
 
 
 class PlayerCountWarning(UserWarning):
@@ -86,15 +86,15 @@ class TrainingError(PondertreeError, RuntimeError):
 
 
 class UnsearchedWarning(UserWarning):
-    """A result was read from a tree without simulations: it is a guess."""
+    """A result was read from a tree without simulations: it has no visits behind it."""
 
 
 class UnfinishedPlayoutWarning(UserWarning):
-    """A random playout was cut because the game did not end; its value is a draw, or the rewards so far."""
+    """A random playout was truncated because the game did not end; its value is a draw, or the rewards so far."""
 
 
 class RandomGeneratorInStateWarning(UserWarning):
-    """A state holds a random generator that `play` draws from, so that a search foresees its random numbers."""
+    """A state holds a random generator that `play` draws from, so that a search knows its random numbers in advance."""
 
 
 #: The start of the message if an evaluator raised.

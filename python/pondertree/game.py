@@ -86,11 +86,11 @@ class GameInfo:
     """Height and width of an observation's planes (compiled games)."""
     move_categories: type[IntEnum] | None = None
     """The enumeration of move categories, in searches that assign them (Hybrid)."""
-    imagined: bool = False
-    """Whether positions below the root are predictions of a learned model, whose moves may not be legal."""
+    is_learned_model: bool = False
+    """Whether positions below the root are predictions of a learned model, whose actions may be illegal."""
 
     @property
-    def is_plain(self) -> bool:
+    def is_two_player_zero_sum(self) -> bool:
         """Whether results can be proven: two players, zero-sum, no rewards."""
         return self.num_players == 2 and self.zero_sum and not self.has_rewards
 
@@ -117,11 +117,11 @@ class Position:
 REQUIRED = ("legal_actions", "play", "to_play", "is_terminal", "returns", "num_actions", "num_players")
 METHODS = ("legal_actions", "play", "returns")
 #: Hint for errors of `play` with an action that was legal.
-MUTATION_HINT = "does play() change the state it is called on? pondertree.testing.check_game finds out"
+MUTATION_HINT = "does play() mutate the state? pondertree.testing.check_game tests it"
 
 
 def describe(state: Any) -> GameInfo:
-    """Returns the game that `state` belongs to; raises an error that names what is missing if it is not a state."""
+    """Returns the game that `state` belongs to; the error for any other object names missing attributes."""
     compiled = COMPILED.get(type(state))
     if compiled is not None:
         return COMPILED_INFO[compiled]
@@ -156,19 +156,21 @@ def read_position(state: Any, info: GameInfo) -> Position:
         terminal = is_over(state)
         to_play = state.to_play
         if type(to_play) is not int:
-            to_play = whole_player(to_play, info)
+            to_play = player_index(to_play, info)
         rewards = check_rewards(state.rewards(), info) if info.has_rewards else ()
         if terminal:
-            returns = (0.0,) * info.num_players if info.has_rewards else numbers(state.returns(), info, "returns()")
+            returns = (
+                (0.0,) * info.num_players if info.has_rewards else player_numbers(state.returns(), info, "returns()")
+            )
             # `to_play` is arbitrary at an end; its value is stored for some valid player.
             to_play = to_play if 0 <= to_play < info.num_players else 0
             return Position(to_play, True, returns, rewards, [])
-        legal = whole_actions(state.legal_actions(), info)
+        legal = action_list(state.legal_actions(), info)
     except GameContractError:
         raise
     except Exception as error:
         raise GameContractError(
-            f"{info.name} raised {type(error).__name__} when asked about a state: {error}"
+            f"{info.name} raised {type(error).__name__} while reading its state: {error}"
         ) from error
     if not 0 <= to_play < info.num_players:
         raise GameContractError(f"{info.name}.to_play is {shown(to_play)}: it must be from 0 to {info.num_players - 1}")
@@ -181,7 +183,7 @@ def read_position(state: Any, info: GameInfo) -> Position:
     return Position(to_play, False, (0.0,) * info.num_players, rewards, legal)
 
 
-def whole_player(given: Any, info: GameInfo) -> int:
+def player_index(given: Any, info: GameInfo) -> int:
     """Returns `to_play` as an int."""
     if callable(given):
         raise GameContractError(f"{info.name}.to_play is a method: make it a property or an attribute")
@@ -193,7 +195,7 @@ def whole_player(given: Any, info: GameInfo) -> int:
         ) from error
 
 
-def whole_actions(given: Any, info: GameInfo) -> list[int]:
+def action_list(given: Any, info: GameInfo) -> list[int]:
     """Returns `legal_actions()` as a list of ints."""
     if type(given) is not list and not is_sequence(given):
         raise GameContractError(
@@ -210,14 +212,14 @@ def whole_actions(given: Any, info: GameInfo) -> list[int]:
 
 
 def is_sequence(given: Any) -> bool:
-    """Whether an object is a sequence: it has a length and an order, and is not text."""
+    """Whether an object is a sequence other than text."""
     if isinstance(given, (list, tuple, range, np.ndarray)):
         return not isinstance(given, np.ndarray) or given.ndim > 0
     return hasattr(given, "__len__") and hasattr(given, "__getitem__") and not is_misread(given)
 
 
 def is_misread(given: Any) -> bool:
-    """Whether an object can be iterated, but not as numbers in order: a mapping, a set, text."""
+    """Whether an object is iterable, but not a sequence of numbers: a mapping, a set, text."""
     return isinstance(given, (str, bytes, bytearray, Mapping, Set))
 
 
@@ -264,7 +266,7 @@ def is_over(state: Any) -> bool:
 
 
 @contextmanager
-def game_mistakes(info: GameInfo, doing: str) -> Iterator[None]:
+def as_contract_error(info: GameInfo, doing: str) -> Iterator[None]:
     """Converts exceptions of a game into `GameContractError`."""
     try:
         yield
@@ -272,41 +274,6 @@ def game_mistakes(info: GameInfo, doing: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise GameContractError(f"{info.name} raised {type(error).__name__} {doing}: {error}") from error
-
-
-class Imagined:
-    """A position that a learned model predicts where moves are not legal. Actions have numbers and no names."""
-
-    def __repr__(self) -> str:
-        return "<a position that only the model knows>"
-
-
-IMAGINED = Imagined()
-
-
-def play_on(state: Any, action: int, info: GameInfo) -> Any:
-    """Returns the position after a searched action, `IMAGINED` where the action is not legal."""
-    if not _is_allowed(state, action, info):
-        return IMAGINED
-    return state.play(action) if info.compiled else play(state, action, info.name)
-
-
-def tried_text(state: Any, action: int, info: GameInfo) -> str:
-    """Returns the text of a searched action; its number where it is not legal."""
-    return move_text(state, action) if _is_allowed(state, action, info) else str(action)
-
-
-def leaves_rules(state: Any, action: int, info: GameInfo) -> bool:
-    """Whether a predicted line leaves the rules of the game here: past its end, or by an illegal move."""
-    return info.imagined and hasattr(state, "legal_actions") and not _is_allowed(state, action, info)
-
-
-def _is_allowed(state: Any, action: int, info: GameInfo) -> bool:
-    """Whether an action is legal; only those that a learned model predicts may not be."""
-    if not info.imagined:
-        return True
-    with game_mistakes(info, "when asked about an action that was searched"):
-        return hasattr(state, "legal_actions") and not state.is_terminal and action in state.legal_actions()
 
 
 def move_text(state: Any, action: int) -> str:
@@ -323,7 +290,7 @@ def move_text(state: Any, action: int) -> str:
 
 
 def _has(state: Any, name: str) -> bool:
-    # On the class first: a property that raises is not a missing one.
+    # The class is searched first: a property that raises is not a missing one.
     return hasattr(type(state), name) or name in getattr(state, "__dict__", {})
 
 
@@ -339,11 +306,11 @@ def _whole(state: Any, name: str, least: int, most: int) -> int:
 
 def check_returns(given: Any, info: GameInfo) -> list[float]:
     """Returns the returns of a finished game, checked: in [-1, 1], and with sum 0 in a zero-sum game."""
-    values = list(numbers(given, info, "returns()"))
+    values = list(player_numbers(given, info, "returns()"))
     if not all(-1.0 <= value <= 1.0 for value in values):
         raise GameContractError(
             f"{info.name}.returns() is {values}: results are finite and from -1 to 1 "
-            "(a game of points pays them by rewards())"
+            "(larger scores are given by rewards())"
         )
     if info.zero_sum and abs(sum(values)) > 1e-9:
         raise GameContractError(
@@ -355,7 +322,7 @@ def check_returns(given: Any, info: GameInfo) -> list[float]:
 
 def check_rewards(given: Any, info: GameInfo) -> tuple[float, ...]:
     """Returns the rewards of a move, checked: finite and small enough for sums over a search."""
-    rewards = numbers(given, info, "rewards()")
+    rewards = player_numbers(given, info, "rewards()")
     if not all(abs(reward) <= LARGEST_REWARD for reward in rewards):  # also False for NaN
         raise GameContractError(
             f"{info.name}.rewards() is {list(rewards)}: "
@@ -364,8 +331,8 @@ def check_rewards(given: Any, info: GameInfo) -> tuple[float, ...]:
     return rewards
 
 
-def numbers(given: Any, info: GameInfo, what: str) -> tuple[float, ...]:
-    """Returns one number per player as floats."""
+def player_numbers(given: Any, info: GameInfo, what: str) -> tuple[float, ...]:
+    """Returns a list of one number per player as floats."""
     if type(given) is not list and type(given) is not tuple and is_misread(given):
         raise GameContractError(f"{info.name}.{what} must be a list of numbers, not a {type(given).__name__}")
     try:
@@ -378,6 +345,6 @@ def numbers(given: Any, info: GameInfo, what: str) -> tuple[float, ...]:
         ) from error
     if len(values) != info.num_players:
         raise GameContractError(
-            f"{info.name}.{what} has {len(values)} numbers: one for each of the {info.num_players} players is right"
+            f"{info.name}.{what} has {len(values)} numbers: it must have one for each of the {info.num_players} players"
         )
     return values

@@ -1,4 +1,4 @@
-"""Read-only views of the nodes of a tree."""
+"""Read-only views of the nodes of a tree, and of the positions that a learned model predicts."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pondertree._core import TreeView
-from pondertree.game import GameInfo, game_mistakes, play_on, tried_text
+from pondertree.game import GameInfo, as_contract_error, move_text, play
 
 if TYPE_CHECKING:
     from functools import cached_property as lazy
 else:
 
-    class lazy:  # noqa: N801 (it stands where `cached_property` would)
+    class lazy:  # noqa: N801 (replaces `cached_property`)
         """A `cached_property` without a lock: the result of the method replaces it in the instance's `__dict__`."""
 
         def __init__(self, make):
@@ -45,6 +45,41 @@ class ReadOnly:
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"{name!r} cannot be deleted: a {type(self).__name__} is read-only")
+
+
+class PredictedPosition:
+    """A position that only a learned model predicts, after an illegal action. Actions have numbers, but no text."""
+
+    def __repr__(self) -> str:
+        return "<position predicted by a model>"
+
+
+PREDICTED_POSITION = PredictedPosition()
+
+
+def predicted_successor(state: Any, action: int, info: GameInfo) -> Any:
+    """Returns the position after a searched action; `PREDICTED_POSITION` if the action is illegal."""
+    if not _is_legal(state, action, info):
+        return PREDICTED_POSITION
+    return state.play(action) if info.compiled else play(state, action, info.name)
+
+
+def searched_action_text(state: Any, action: int, info: GameInfo) -> str:
+    """Returns the text of a searched action; its number if it is illegal."""
+    return move_text(state, action) if _is_legal(state, action, info) else str(action)
+
+
+def is_beyond_rules(state: Any, action: int, info: GameInfo) -> bool:
+    """Whether a predicted line leaves the rules of the game here: past its end, or by an illegal action."""
+    return info.is_learned_model and hasattr(state, "legal_actions") and not _is_legal(state, action, info)
+
+
+def _is_legal(state: Any, action: int, info: GameInfo) -> bool:
+    """Whether a searched action is legal; below the root of a learned model it may not be."""
+    if not info.is_learned_model:
+        return True
+    with as_contract_error(info, "while checking a searched action"):
+        return hasattr(state, "legal_actions") and not state.is_terminal and action in state.legal_actions()
 
 
 class Node(ReadOnly):
@@ -138,8 +173,8 @@ class Node(ReadOnly):
         if self._header is not None:
             return int(self._header[1])
         assert self.parent is not None
-        # An unvisited move, or a leaf with one visit in a compiled game, where players alternate.
-        with game_mistakes(self._info, "when asked for to_play"):
+        # Not stored for an unvisited move, nor for a leaf with one visit; players alternate in compiled games.
+        with as_contract_error(self._info, "while reading to_play"):
             known = None if self._info.compiled else getattr(self.state, "to_play", None)
             return self._info.num_players - 1 - self.parent.to_play if known is None else operator.index(known)
 
@@ -151,7 +186,7 @@ class Node(ReadOnly):
     @lazy
     def total_value(self) -> float:
         """W: the sum of all values backed up through this node, for the player to move here."""
-        if self.parent is not None and self._info.is_plain:
+        if self.parent is not None and self._info.is_two_player_zero_sum:
             chosen = float(self._edge["sum"])
             return chosen if self.to_play == self.parent.to_play else -chosen
         if self._header is None:
@@ -192,11 +227,11 @@ class Node(ReadOnly):
     def nn_value(self) -> float | None:
         """The evaluator's value of this node, for the player to move here; None if it was not evaluated."""
         header = self._header
-        asked = header is not None and header[5] > 0 and self.visit_count > 0 and not self.is_terminal
-        if asked and self.parent is None and not self._view.edges(0)[3].any():
+        evaluated = header is not None and header[5] > 0 and self.visit_count > 0 and not self.is_terminal
+        if evaluated and self.parent is None and not self._view.edges(0)[3].any():
             # Searches without priors do not evaluate the root.
             return None
-        return self.raw_value if asked else None
+        return self.raw_value if evaluated else None
 
     @property
     def category(self) -> IntEnum | None:
@@ -232,7 +267,7 @@ class Node(ReadOnly):
 
     @lazy
     def state(self) -> Any:
-        """The state at this node; below the root of a learned model, as far as the moves are legal."""
+        """The state at this node; `PREDICTED_POSITION` in a learned model after an illegal action."""
         # Iterative, from the nearest ancestor with a known state: trees may be deeper than the recursion limit.
         line: list[Node] = []
         node: Node = self
@@ -242,7 +277,7 @@ class Node(ReadOnly):
         state = node._root_state if node.parent is None else node.state
         for below in reversed(line):
             assert below.action is not None
-            state = play_on(state, below.action, self._info)
+            state = predicted_successor(state, below.action, self._info)
             if below is not self:
                 below.__dict__["state"] = state
         return state
@@ -252,7 +287,7 @@ class Node(ReadOnly):
         """The move to this node in the game's notation."""
         if self.parent is None or self.action is None:
             return ""
-        return tried_text(self.parent.state, self.action, self._info)
+        return searched_action_text(self.parent.state, self.action, self._info)
 
     @lazy
     def children(self) -> Mapping[int, Node]:

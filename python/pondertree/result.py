@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from pondertree import validation
 from pondertree._core import Chess, TreeView
 from pondertree.errors import UnsearchedWarning, warn_caller
-from pondertree.game import GameInfo, leaves_rules, move_text, play_on, tried_text
+from pondertree.game import GameInfo, move_text
 from pondertree.games.chess_interop import chess_move
-from pondertree.node import Node, ReadOnly, lazy
+from pondertree.node import Node, ReadOnly, is_beyond_rules, lazy, predicted_successor, searched_action_text
 
 if TYPE_CHECKING:
     import chess
 
 Numbers = TypeVar("Numbers", bound=np.generic)
-#: "Nothing is proven" in columns of proven results.
+#: Marks an edge without a proven result in columns of proven results.
 UNPROVEN = 2
 
 
@@ -55,7 +55,7 @@ class RootEdges(NamedTuple):
     """Backed-up values, added up."""
     priors: NDArray[np.float32]
     q: NDArray[np.float64]
-    """Mean value, exact where proven; NaN where never tried."""
+    """Mean value, exact where proven; NaN if unvisited."""
     proven: NDArray[np.int8]
     """-1, 0, +1, or `UNPROVEN`."""
 
@@ -120,7 +120,7 @@ class SearchResult(ReadOnly):
 
     @lazy
     def action(self) -> int:
-        """The action to play. Without simulations it is a guess, with an `UnsearchedWarning`."""
+        """The action to play; a tree without simulations gives an `UnsearchedWarning`."""
         self._warn_if_unsearched()
         return self._chosen[1]
 
@@ -135,7 +135,7 @@ class SearchResult(ReadOnly):
         if "_warned" not in self.__dict__ and self._is_unsearched:
             self.__dict__["_warned"] = True
             warn_caller(
-                "no simulation was done from this root, so that the answer is a guess: simulate before asking, "
+                "no simulation was done from this root, so that its result has no visits behind it: simulate first, "
                 "or check time_limit, max_nodes and max_memory",
                 UnsearchedWarning,
             )
@@ -149,8 +149,8 @@ class SearchResult(ReadOnly):
     def values(self) -> tuple[float, ...]:
         """Value of the root for each player; that of the player to move is `value`.
 
-        In two-player zero-sum games, one is the negative of the other. In other games, each player's own mean with
-        rewards, which is summed over the whole tree on first access.
+        In two-player zero-sum games, one is the negative of the other. In other games, the mean return of each player,
+        summed over the whole tree on first access.
         """
         return tuple(self._view.values)
 
@@ -187,8 +187,7 @@ class SearchResult(ReadOnly):
         """`action` as a `chess.Move` of python-chess, in searches of chess."""
         if not isinstance(self._state, Chess):
             raise AttributeError(
-                f"chess_move is for results of chess, and this one is of {self._info.name}: "
-                "`action` and `move` say what to play"
+                f"chess_move is for results of chess, and this one is of {self._info.name}: use `action` or `move`"
             )
         return chess_move(self._state, self.action)
 
@@ -218,7 +217,7 @@ class SearchResult(ReadOnly):
 
     @property
     def pv(self) -> list[str]:
-        """The principal variation from `move`, in the game's notation; it ends where moves are not legal."""
+        """The principal variation from `move`, in the game's notation; it ends where a predicted move is illegal."""
         return list(self._pv)
 
     @lazy
@@ -230,10 +229,10 @@ class SearchResult(ReadOnly):
         texts = []
         state = self._state
         for action in self._view.principal_variation(row):
-            if leaves_rules(state, action, self._info):
+            if is_beyond_rules(state, action, self._info):
                 break  # the model's line continues past the rules of the game
-            texts.append(tried_text(state, action, self._info))
-            state = play_on(state, action, self._info)
+            texts.append(searched_action_text(state, action, self._info))
+            state = predicted_successor(state, action, self._info)
         return texts
 
     def distance(self, row: int) -> int:
@@ -242,9 +241,8 @@ class SearchResult(ReadOnly):
         return 1 + (int(self._view.node(child)[4]) if child >= 0 else 0)
 
     def most_visited(self, path: Sequence[int]) -> int | None:
-        """The most visited action, proven losses left out, of the node that `path`, actions from the root, leads to.
-
-        None if the tree does not reach that far. Nodes in between are not materialized.
+        """The most visited action, proven losses left out, of the node at the end of `path`, actions from the
+        root; None if the tree does not contain it. No `Node` is created.
         """
         node = 0
         for action in path:
@@ -298,7 +296,7 @@ class SearchResult(ReadOnly):
 
     @property
     def memory(self) -> int:
-        """Bytes that the tree holds, capacity counted."""
+        """Allocated bytes of the tree."""
         return int(self._view.bytes)
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.support.hybrid import ENDGAME, MIDDLEGAME, PRIORITIES, TACTICS, forced_mates, mirror
 from tests.support.policy_networks import PythonPesto
-from tests.support.trees import PythonGame, fingerprint
+from tests.support.search_helpers import PythonGame, fingerprint
 
 import pondertree
 from pondertree.chess import Pesto, PestoPolicy, mate_search, mcts_search

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.hybrid import ENDGAME, MIDDLEGAME, PRIORITIES, TACTICS, mirror
 from tests.support.policy_networks import FakeNetwork, pseudo_random
-from tests.support.trees import every_node, fingerprint, random_position
+from tests.support.search_helpers import every_node, fingerprint, random_position
 
 import pondertree
 from pondertree.chess import MoveCategory, Pesto, categorize, mate_search

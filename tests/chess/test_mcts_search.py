@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.support.hybrid import MATE_IN_ONE, MIDDLEGAME, TACTICS, mirror
 from tests.support.policy_networks import FakeNetwork, pseudo_random
-from tests.support.trees import fingerprint
+from tests.support.search_helpers import fingerprint
 
 import pondertree
 from pondertree.chess import PestoPolicy, mcts_search

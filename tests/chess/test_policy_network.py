@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.support.hybrid import MIDDLEGAME, PRIORITIES, TACTICS
 from tests.support.policy_networks import FakeNetwork, pseudo_random
-from tests.support.trees import after, every_node, fingerprint
+from tests.support.search_helpers import after, every_node, fingerprint
 
 import pondertree
 from pondertree.chess import categorize
@@ -42,8 +42,8 @@ BROKEN: list[tuple[str, Callable[[Any], Any], str]] = [
     ("a value alone", lambda state: 0.5, "must give"),
     ("three things", lambda state: (even(state), 0.5, 0.5), "must give"),
     ("priors in a list", lambda state: ([1.0], 0.5), "the priors must be a dict"),
-    ("a value in words", lambda state: (even(state), "even"), "must give"),
-    ("a prior in words", lambda state: (dict.fromkeys(state.legal_actions(), "much"), 0.5), "must give"),
+    ("a textual value", lambda state: (even(state), "even"), "must give"),
+    ("a textual prior", lambda state: (dict.fromkeys(state.legal_actions(), "much"), 0.5), "must give"),
 ]
 
 

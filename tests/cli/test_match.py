@@ -86,7 +86,7 @@ MISTAKES = [
     ([*PLAYERS, "--game", "chess", "--draw", "1,2,3,4"], "must be 1 to 3 numbers"),
     ([*PLAYERS, "--game", "chess", "--openings", "no-such-file.pgn"], "cannot be read"),
     ([*PLAYERS, "--game", "chess", "--plies", "-1"], "plies must be at least 0"),
-    ([*PLAYERS, "--game", "chess", "--resume"], "resume needs out"),
+    ([*PLAYERS, "--game", "chess", "--resume"], "resume requires out"),
     ([*PLAYERS, "--game", "chess", "--on-failure", "cry"], "invalid choice"),
     ([*PLAYERS, "--game", "othello", "--openings", "x.epd"], "cannot be read"),
     (["uci:no-such-program,nodes=1", "random", "--game", "chess"], "player1: there is no program 'no-such-program'"),

@@ -18,7 +18,7 @@ from pondertree.cli import main
 from pondertree.cli.algorithms import Level, configure
 from pondertree.cli.arguments import shell_line
 from pondertree.cli.position import Position, read_position
-from pondertree.cli.report import Move
+from pondertree.cli.search_report import Move
 from pondertree.cli.searcher import run_search
 
 COINS = "examples.games.coin_row:CoinRow"
@@ -72,8 +72,8 @@ def test_end_of_input_prints_continue_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = play(monkeypatch, capsys, "", "othello", "--side", "second")
-    told = "Stopped. To go on from here: pondertree play othello --side second --simulations 400 --seed 1 --moves "
-    assert out.splitlines()[-1].startswith(told)
+    message = "Stopped. To go on from here: pondertree play othello --side second --simulations 400 --seed 1 --moves "
+    assert out.splitlines()[-1].startswith(message)
     fen = "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"
     out = play(monkeypatch, capsys, "", "chess", "--fen", fen)
     assert out.splitlines()[-1].endswith(f" {shell_line(['--fen', fen])}")
@@ -227,8 +227,8 @@ def test_final_scores_of_three_players_are_printed(
     for place in range(9):
         state = state.play(place % 2 if len(state.coins) > 1 else 0)
     shares = [coins / sum(state.taken) for coins in state.taken]
-    told = ", ".join(f"Player {player} {share:.4g}" for player, share in enumerate(shares, start=1))
-    assert out.splitlines()[-1] == f"Player {shares.index(max(shares)) + 1} wins. Final scores: {told}."
+    final_scores = ", ".join(f"Player {player} {share:.4g}" for player, share in enumerate(shares, start=1))
+    assert out.splitlines()[-1] == f"Player {shares.index(max(shares)) + 1} wins. Final scores: {final_scores}."
 
 
 def test_total_reward_of_one_player_is_printed(
@@ -254,10 +254,10 @@ def test_shared_wins_and_draws_of_several_players_are_printed() -> None:
         def returns(self) -> tuple[float, ...]:
             return self.scores
 
-    told = [Position("tests:Tie", Tie(*scores)).outcome() for scores in ((1, 1, -1), (0, 0, 0), (0, 1, 0))]
-    assert told[0] == "Player 1 and Player 2 share the win. Final scores: Player 1 1, Player 2 1, Player 3 -1."
-    assert told[1].startswith("The game is a draw. Final scores: ")
-    assert told[2].startswith("Player 2 wins. ")
+    outcomes = [Position("tests:Tie", Tie(*scores)).outcome() for scores in ((1, 1, -1), (0, 0, 0), (0, 1, 0))]
+    assert outcomes[0] == "Player 1 and Player 2 share the win. Final scores: Player 1 1, Player 2 1, Player 3 -1."
+    assert outcomes[1].startswith("The game is a draw. Final scores: ")
+    assert outcomes[2].startswith("Player 2 wins. ")
 
 
 def test_endless_game_without_users_is_aborted(

@@ -19,7 +19,7 @@ from tests.support.cli_search import COINS, MATE_IN_TWO, NIM, search
 from pondertree import UCT
 from pondertree.cli import main
 from pondertree.cli.position import read_position
-from pondertree.cli.report import variation_below
+from pondertree.cli.search_report import variation_below
 from pondertree.cli.searcher import EngineSearcher, ReferenceSearcher, run_search
 
 COMMAND = [sys.executable, "-m", "pondertree", "search"]

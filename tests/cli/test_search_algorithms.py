@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli_search import MATE_IN_TWO, NIM, search
-from tests.support.worlds import Guess, Rules
+from tests.support.exact_models import ExactBatchModel, RandomOutputs
 
 from pondertree import AlphaZero, Gumbel
 from pondertree.chess import Pesto
@@ -78,7 +78,9 @@ def test_invalid_algorithm_options_raise(
 
 def test_learned_model_selects_muzero_and_alphazero_rejects_it(monkeypatch: pytest.MonkeyPatch) -> None:
     position = read_position("tic-tac-toe", None, None)
-    monkeypatch.setattr(algorithms, "_load", lambda player, position: Rules([position.state], Guess()))
+    monkeypatch.setattr(
+        algorithms, "_load", lambda player, position: ExactBatchModel([position.state], RandomOutputs())
+    )
     assert configure(position, "auto", "runs/model", 20, None).algorithm == "muzero"
     for algorithm in ("muzero", "gumbel"):
         chosen = configure(position, algorithm, "runs/model", 20, None)

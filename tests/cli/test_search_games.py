@@ -15,12 +15,12 @@ from pondertree.errors import GameContractError
 
 
 def test_python_game_is_searched(capsys: pytest.CaptureFixture[str]) -> None:
-    told = search(capsys, NIM, "--simulations", "500", "--seed", "1", "--moves", "a-2 b-1")
-    assert told["game"] == NIM
-    assert told["position"] == "Nim(heaps=(0, 2, 5), to_play=0)"
-    assert {move["move"] for move in told["moves"]} == {"b-1", "b-2", "c-1", "c-2", "c-3", "c-4", "c-5"}
-    assert told["move"] == "c-3"
-    assert told["proven"] == 1
+    report = search(capsys, NIM, "--simulations", "500", "--seed", "1", "--moves", "a-2 b-1")
+    assert report["game"] == NIM
+    assert report["position"] == "Nim(heaps=(0, 2, 5), to_play=0)"
+    assert {move["move"] for move in report["moves"]} == {"b-1", "b-2", "c-1", "c-2", "c-3", "c-4", "c-5"}
+    assert report["move"] == "c-3"
+    assert report["proven"] == 1
     assert main(["search", NIM, "--simulations", "50", "--algorithm", "reference"]) == 0
     assert "Nim(heaps=(2, 3, 5), to_play=0)" in capsys.readouterr().out
     assert main(["match", "uct:num_simulations=50", "first", "--game", NIM, "--games", "2", "--concurrency", "1"]) == 0

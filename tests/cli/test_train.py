@@ -25,7 +25,7 @@ from pondertree.cli import train as command
 from pondertree.cli.arguments import resume_command, shell_line
 from pondertree.learn import text_of_config
 from pondertree.learn.config.defaults import default_config
-from pondertree.learn.evaluation.progress import Status, Watcher
+from pondertree.learn.report.progress import Status, Watcher
 
 ROOT = Path(__file__).parents[2]
 TINY = """
@@ -81,11 +81,11 @@ def test_train_prints_the_command_that_plays_against_the_result(
 def test_train_prints_commands_as_json(tmp_path: Path, tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "run")
     assert cli.main(["train", "tic-tac-toe", "--out", out, "--steps", "2", "--config", str(tiny), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["play"] == ["pondertree", "play", "tic-tac-toe", "--player", out]
-    assert (told["report"], told["resume"]) == (str(Path(out) / "report.html"), None)
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["play"] == ["pondertree", "play", "tic-tac-toe", "--player", out]
+    assert (summary["report"], summary["resume"]) == (str(Path(out) / "report.html"), None)
     state = pondertree.games.TicTacToe()
-    assert eval(told["python"], {"pondertree": pondertree, "state": state}) in state.legal_actions()
+    assert eval(summary["python"], {"pondertree": pondertree, "state": state}) in state.legal_actions()
 
 
 class Interrupting(Watcher):

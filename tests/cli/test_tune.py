@@ -65,7 +65,7 @@ def test_tune_self_play_writes_positions(tmp_path: Path, capsys: pytest.CaptureF
     found = json.loads(run(capsys, *small, "--data-only", "--json")[0])
     assert found["games"] == 4
     assert sorted(os.listdir(out)) == ["games.jsonl", "positions.npz"]
-    assert run(capsys, *small, status=2)[1].endswith("go on with it (resume), or give another name\n")
+    assert run(capsys, *small, status=2)[1].endswith("continue it (resume), or give another name\n")
     assert "of 4 games" in run(capsys, *small, "--resume", "--iterations", "2")[0]
 
 

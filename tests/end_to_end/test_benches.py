@@ -165,7 +165,7 @@ class Gpu:
         printed, said = process.communicate(timeout=60)
         return process.returncode, printed, said
 
-    def kept(self) -> tuple[bytes, ...]:
+    def tree_reuse_case(self) -> tuple[bytes, ...]:
         return tuple((self.benches / name).read_bytes() for name in ("gpu.json", "RESULTS.md"))
 
 
@@ -175,11 +175,11 @@ def gpu(tmp_path: Path) -> Gpu:
 
 
 def test_gpu_record_merges_two_runs(gpu: Gpu) -> None:
-    before = gpu.kept()[1].decode()
+    before = gpu.tree_reuse_case()[1].decode()
     next(line for line in gpu.ours if line.get("case") == "chess, 256 x 64")["rate"] = 712345.678
     code, printed, said = gpu.run(*gpu.files(), "--record", "--note", "On a Monday.")
     assert code == 0, said
-    record, page = json.loads(gpu.kept()[0]), gpu.kept()[1].decode()
+    record, page = json.loads(gpu.tree_reuse_case()[0]), gpu.tree_reuse_case()[1].decode()
     assert [row["case"] for row in record["rows"]] == list(runpy.run_path(str(RUN.parent / "gpu_cases.py"))["CASES"])
     assert record["note"] == "On a Monday."
     assert {row["case"]: row["ours"]["rate"] for row in record["rows"]}["chess, 256 x 64"] == 712300.0
@@ -191,7 +191,7 @@ def test_gpu_record_merges_two_runs(gpu: Gpu) -> None:
     assert page.count("\n## ") == before.count("\n## ")
     code, _, said = gpu.run(*gpu.files(), "--record")
     assert code == 0, said
-    assert "note" not in json.loads(gpu.kept()[0])
+    assert "note" not in json.loads(gpu.tree_reuse_case()[0])
 
 
 def test_numbers_of_gpu_record_are_rounded(gpu: Gpu) -> None:
@@ -217,10 +217,10 @@ def test_numbers_of_gpu_record_are_rounded(gpu: Gpu) -> None:
     ],
 )
 def test_incomplete_gpu_record_is_rejected(gpu: Gpu, change: Any, says: str) -> None:
-    before = gpu.kept()
+    before = gpu.tree_reuse_case()
     change(gpu)
     code, _, said = gpu.run(*gpu.files(), "--record")
-    assert (code, gpu.kept()) == (2, before)
+    assert (code, gpu.tree_reuse_case()) == (2, before)
     assert says in said
 
 
@@ -236,9 +236,9 @@ def test_incomplete_gpu_record_is_rejected(gpu: Gpu, change: Any, says: str) -> 
     ],
 )
 def test_invalid_gpu_arguments_are_reported_before_measuring(gpu: Gpu, args: list[str], says: str) -> None:
-    before = gpu.kept()
+    before = gpu.tree_reuse_case()
     code, _, said = gpu.run(*args)
-    assert (code, gpu.kept()) == (2, before)
+    assert (code, gpu.tree_reuse_case()) == (2, before)
     assert says in said
 
 
@@ -262,12 +262,12 @@ def test_missing_library_is_reported_before_measuring(gpu: Gpu, library: str, te
     "then", ["raise ValueError('no more memory')", "sys.stderr.write('no more memory'); os.abort()"]
 )
 def test_finished_results_are_printed_after_crash(gpu: Gpu, then: str) -> None:
-    before = gpu.kept()
+    before = gpu.tree_reuse_case()
     gpu.prints("gpu_ours.py", gpu.ours[:3], then)
     gpu.prints("gpu_mctx.py", gpu.mctx)
     for options, expected in (([], 1), (["--record"], 2)):
         code, printed, said = gpu.run(*options)
-        assert (code, gpu.kept()) == (expected, before)
+        assert (code, gpu.tree_reuse_case()) == (expected, before)
         assert "| Connect 4, 1024 x 64 | 2048 |" in printed
         assert "no more memory" in said
         assert "gpu_ours.py: Connect 4, 1024 x 64, 2048 trees" in said

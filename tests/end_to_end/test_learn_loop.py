@@ -26,7 +26,7 @@ pytest.importorskip("safetensors")
 from pondertree.learn import train  # noqa: E402 (after the packages it needs)
 from pondertree.learn.data.checkpoint import list_checkpoints, load_checkpoint, newest_intact  # noqa: E402
 from pondertree.learn.evaluation.metrics import read_metrics  # noqa: E402
-from pondertree.learn.evaluation.progress import Status, Watcher  # noqa: E402
+from pondertree.learn.report.progress import Status, Watcher  # noqa: E402
 
 
 @pytest.fixture(scope="module")

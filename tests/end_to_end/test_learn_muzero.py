@@ -24,7 +24,7 @@ pytest.importorskip("safetensors")
 from pondertree.learn import Config, train  # noqa: E402 (after the packages it needs)
 from pondertree.learn.data.shards import list_shards, read_shard  # noqa: E402
 from pondertree.learn.evaluation.metrics import read_metrics  # noqa: E402
-from pondertree.learn.evaluation.report import write_report  # noqa: E402
+from pondertree.learn.report.page import write_report  # noqa: E402
 from pondertree.match import play_match  # noqa: E402
 from pondertree.match.spec import read_player  # noqa: E402
 
@@ -193,15 +193,15 @@ def test_principal_variation_of_model_stops_where_rules_do(
     command = ["tic-tac-toe", "--player", str(whole["tic-tac-toe"]), "--simulations", "120", "--seed", "1"]
     for moves in ("a1 b2 a2 b1", "a1 b1 c1 b2 a2 c2 b3"):
         assert cli.main(["search", *command, "--moves", moves, "--json"]) == 0
-        told = json.loads(capsys.readouterr().out)
-        lines = [told["pv"], *(move["pv"] for move in told["moves"])]
+        output = json.loads(capsys.readouterr().out)
+        lines = [output["pv"], *(move["pv"] for move in output["moves"])]
         assert cli.main(["play", *command, "--moves", moves, "--side", "none"]) == 0
         printed = capsys.readouterr().out
         lines += [line.split("expects ")[1].split() for line in printed.splitlines() if "expects " in line]
         for line in lines:
             assert "".join(line).isalnum()
             assert not any(text.isdigit() for text in line)
-        for line in lines[: 1 + len(told["moves"])]:
+        for line in lines[: 1 + len(output["moves"])]:
             state = TicTacToe()
             for text in (*moves.split(), *line):
                 state = state.play(state.parse_action(text))
@@ -244,8 +244,8 @@ def test_model_exports_to_two_onnx_files(
     runtime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")
     assert cli.main(["export", str(whole["tic-tac-toe"]), "--onnx", str(tmp_path / "ttt.onnx")]) == 0
-    told = [line.split(":")[0] for line in capsys.readouterr().out.splitlines()]
-    assert told == [str(tmp_path / "ttt.onnx"), str(tmp_path / "ttt.step.onnx")]
+    paths = [line.split(":")[0] for line in capsys.readouterr().out.splitlines()]
+    assert paths == [str(tmp_path / "ttt.onnx"), str(tmp_path / "ttt.step.onnx")]
     model = pondertree.load(whole["tic-tac-toe"])
     seen = np.stack([TicTacToe().observation(), TicTacToe().play(4).observation(), TicTacToe().play(0).observation()])
     first = runtime.InferenceSession(str(tmp_path / "ttt.onnx"), providers=["CPUExecutionProvider"])
@@ -306,9 +306,9 @@ def test_train_command_uses_muzero_for_environment(tmp_path: Path) -> None:
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["steps"] == 3
-    assert told["evaluations"][0]["mean_return"] >= 8.0
+    output = json.loads(done.stdout)
+    assert output["steps"] == 3
+    assert output["evaluations"][0]["mean_return"] >= 8.0
     assert 'algorithm = "muzero"' in (tmp_path / "run" / "config.toml").read_text()
     done = subprocess.run([*command, "--resume", "--steps", "5"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -70,7 +70,7 @@ class Overpaid(Stairs):
             Rotten,
             r"^Rotten\.play\(\d\) raised RuntimeError although the action is in legal_actions\(\): the stairs are",
         ),
-        (Unpaid, "^Unpaid raised TypeError when asked about a state"),
+        (Unpaid, "^Unpaid raised TypeError while reading its state"),
     ],
 )
 def test_broken_game_is_reported_by_name(kind: Any, message: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.networks import NONSENSE, Switch, assert_refused, assert_same_search, table
-from tests.support.trees import PythonGame, random_position
+from tests.support.search_helpers import PythonGame, random_position
 
 import pondertree
 from pondertree.evaluators import Cached, Function, Packed, Uniform

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.networks import NONSENSE, Switch, assert_no_entry, assert_refused, assert_same_search, table
-from tests.support.trees import PythonGame, random_position
+from tests.support.search_helpers import PythonGame, random_position
 
 import pondertree
 from pondertree.evaluators import Cached, Jax, Symmetric, symmetries_of
@@ -157,7 +157,7 @@ def test_invalid_arguments_raise() -> None:
     assert repr(Jax(linear, None)) == "Jax(linear, policy='logits')"
 
 
-def test_chess_head() -> None:
+def test_jax_flattens_policy_planes() -> None:
     """AlphaZero's head, 73 planes of 8 x 8: the order of the moves is square * 73 + plane."""
 
     def planes(params: Any, observations: Any) -> tuple[Any, Any]:

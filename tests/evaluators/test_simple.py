@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.networks import NONSENSE, Switch, assert_no_entry, assert_refused, assert_same_search, table
-from tests.support.trees import PythonGame
+from tests.support.search_helpers import PythonGame
 
 import pondertree
 from pondertree import evaluators

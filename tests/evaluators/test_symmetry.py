@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.networks import NONSENSE, ObservationsOnly, Switch, assert_refused, assert_same_search, table
-from tests.support.trees import PythonGame, random_position
+from tests.support.search_helpers import PythonGame, random_position
 
 import pondertree
 from pondertree.evaluators import Cached, Function, Packed, Rollout, Symmetric, Symmetry, symmetries_of

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.bad_input import Row, crash
-from tests.support.trees import PythonGame, fingerprint, hashed_value
+from tests.support.search_helpers import PythonGame, fingerprint, hashed_value
 
 import pondertree
 from pondertree.games import ConnectFour

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.bad_input import BROKEN_ROOTS, Row, crash
-from tests.support.trees import fingerprint
+from tests.support.search_helpers import fingerprint
 
 import pondertree
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support.bad_input import NOT_A_NUMBER, NOT_WHOLE, wrong
-from tests.support.trees import PythonGame, after, fingerprint
+from tests.support.search_helpers import PythonGame, after, fingerprint
 
 import pondertree
 from pondertree.games import ConnectFour, Othello, TicTacToe, by_name

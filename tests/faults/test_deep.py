@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.support.trees import Corridor, every_node
+from tests.support.search_helpers import Corridor, every_node
 
 import pondertree
 from pondertree.games import Othello

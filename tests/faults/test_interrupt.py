@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.trees import Hashed, PythonGame, fingerprint
+from tests.support.search_helpers import Hashed, PythonGame, fingerprint
 
 import pondertree
 from pondertree.games import Chess, ConnectFour, Othello
@@ -146,7 +146,7 @@ def test_unhandled_interrupt_ends_process_by_signal() -> None:
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=20)
     assert process.returncode == -signal.SIGINT
-    assert stderr.endswith("KeyboardInterrupt\n`result` of this exception is what the search had found.\n")
+    assert stderr.endswith("KeyboardInterrupt\n`result` of this exception holds the partial result.\n")
 
 
 def test_search_is_usable_after_interrupted_run() -> None:

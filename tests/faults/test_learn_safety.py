@@ -25,7 +25,7 @@ from pondertree.learn import train
 from pondertree.learn.data import checkpoint, run_folder
 from pondertree.learn.data.shards import list_shards, read_shard, write_shard
 from pondertree.learn.evaluation.metrics import read_metrics
-from pondertree.learn.evaluation.progress import Watcher
+from pondertree.learn.report.progress import Watcher
 
 
 class Notes(Watcher):
@@ -176,7 +176,7 @@ POINTS = {
     "write_header": "pondertree.learn.data.run_folder.RunFolder.write_header",
     "after run.json": "pondertree.learn.loop.train.TrainingRun",
     "metrics": "pondertree.learn.loop.train.Metrics",
-    "watcher": "pondertree.learn.evaluation.progress.Watcher.__enter__",
+    "watcher": "pondertree.learn.report.progress.Watcher.__enter__",
     "first round": "pondertree.learn.loop.session.Session.play_move",
 }
 
@@ -219,7 +219,7 @@ import os, signal, sys
 from pathlib import Path
 from tests.support.learning import small
 from pondertree.learn import train
-from pondertree.learn.evaluation.progress import Watcher
+from pondertree.learn.report.progress import Watcher
 
 class Killing(Watcher):
     def __enter__(self):

@@ -11,7 +11,7 @@ import pytest
 from tests.support.bad_input import BROKEN_ROOTS, NOT_A_NUMBER, NOT_WHOLE, Row, crash, wrong
 from tests.support.bad_models import PRESETS, by_preset
 from tests.support.models import TableModel
-from tests.support.trees import after
+from tests.support.search_helpers import after
 
 import pondertree
 from pondertree.games import TicTacToe
@@ -101,8 +101,8 @@ def test_gumbel_variates_of_wrong_shape_raise(rows: Any, message: str) -> None:
 ROOTS: list[tuple[str, dict[str, Any], str]] = [
     ("nothing", {}, "a state, or observation="),
     ("both", {"state": TicTacToe(), "observation": [1]}, "not both"),
-    ("a state with more", {"state": TicTacToe(), "legal_actions": [0]}, "come with observation="),
-    ("a state with a turn", {"state": TicTacToe(), "to_play": 0}, "come with observation="),
+    ("a state with more", {"state": TicTacToe(), "legal_actions": [0]}, "require observation="),
+    ("a state with a turn", {"state": TicTacToe(), "to_play": 0}, "require observation="),
     ("no state", {"state": 5}, "not a game state"),
     ("a generator", {"observation": (each for each in ([1], [2]))}, "observation is a generator: give a list"),
     ("a map of states", {"state": map(str, [1])}, "state is a map: give a list"),
@@ -133,8 +133,8 @@ ROOTS: list[tuple[str, dict[str, Any], str]] = [
     ("too few lists", {"observation": [[1], [2]], "legal_actions": [[0]]}, "legal_actions has 1 entries for 2"),
     ("one list for all", {"observation": [[1], [2]], "legal_actions": [0, 1, 2]}, "3 entries for 2"),
     ("too few turns", {"observation": [[1], [2]], "to_play": [0]}, "to_play has 1 entries"),
-    ("actions that are no list", {"observation": [[1], [2]], "legal_actions": 5}, "do not go together"),
-    ("one and many", {"observation": 5.0, "to_play": [0, 1]}, "do not go together"),
+    ("actions that are no list", {"observation": [[1], [2]], "legal_actions": 5}, "do not match"),
+    ("one and many", {"observation": 5.0, "to_play": [0, 1]}, "do not match"),
     ("other shapes", {"observation": [np.zeros(1), np.zeros(2)]}, "one batch"),
 ]
 
@@ -152,7 +152,7 @@ def test_invalid_root_raises(name: str, root: dict[str, Any], message: str, pres
 def test_several_roots_for_one_tree_raise(preset: Any) -> None:
     search = preset(TableModel(5), seed=1)
     for call in (search.tree, search.search, search.get_policy):
-        with pytest.raises(pondertree.InvalidArgumentError, match="one is wanted"):
+        with pytest.raises(pondertree.InvalidArgumentError, match="takes one observation"):
             call(observation=[[1], [2]])
     with pytest.raises(pondertree.InvalidArgumentError, match="list of observations"):
         search.forest(observation=[1])

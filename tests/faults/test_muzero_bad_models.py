@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from tests.support.bad_input import Row, crash
 from tests.support.bad_models import by_preset
+from tests.support.exact_models import ExactBatchModel
 from tests.support.models import TableModel
-from tests.support.trees import after, fingerprint
-from tests.support.worlds import Rules
+from tests.support.search_helpers import after, fingerprint
 
 import pondertree
 from pondertree.games import ConnectFour, TicTacToe
@@ -279,7 +279,7 @@ def test_invalid_advance_raises(name: str, inputs: dict[str, Any], error: Any, m
 
 @by_preset
 def test_observation_for_tree_of_states_raises(preset: Any) -> None:
-    tree = preset(Rules([ConnectFour()]), seed=1).tree(ConnectFour())
+    tree = preset(ExactBatchModel([ConnectFour()]), seed=1).tree(ConnectFour())
     tree.simulate(8)
     for call in (
         lambda: tree.advance(3, observation=np.zeros((3, 6, 7))),
@@ -304,7 +304,7 @@ def test_observation_for_tree_of_states_raises(preset: Any) -> None:
 @by_preset
 def test_end_of_game_as_root_raises(preset: Any) -> None:
     state = after(ConnectFour(), "1 2 1 2 1 2")
-    tree = preset(Rules([state]), seed=1).tree(state)
+    tree = preset(ExactBatchModel([state]), seed=1).tree(state)
     tree.simulate(16)
     before = fingerprint(tree.result())
     with pytest.raises(pondertree.GameOverError):

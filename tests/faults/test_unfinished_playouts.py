@@ -65,7 +65,7 @@ def test_long_playouts_are_cut_with_one_warning_if_others_end(
     monkeypatch.setattr("pondertree.games.playout.LONGEST_PLAYOUT", 6)
     game = type("Paid", (Wanders,), {"rewards": lambda self: [0.125]}) if rewards else Wanders
     tree = pondertree.UCT(200, seed=1, playout_policy=policy).tree(game())
-    with pytest.warns(UnfinishedPlayoutWarning, match="not over after 6 moves: it was cut there") as seen:
+    with pytest.warns(UnfinishedPlayoutWarning, match="not over after 6 moves: it was truncated") as seen:
         tree.simulate().simulate()
     assert len(seen) == 1
     assert seen[0].filename == __file__

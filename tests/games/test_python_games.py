@@ -344,8 +344,8 @@ class SharedBoard:
         return [0.0, 0.0]
 
 
-def test_search_hints_at_a_changed_state_where_play_refuses_a_legal_action() -> None:
-    with pytest.raises(GameContractError, match=r"does play\(\) change the state .* pondertree\.testing\.check_game"):
+def test_play_that_rejects_a_legal_action_hints_at_mutation() -> None:
+    with pytest.raises(GameContractError, match=r"does play\(\) mutate the state.* pondertree\.testing\.check_game"):
         UCT(100, seed=1).run(SharedBoard())
 
 

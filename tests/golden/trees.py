@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.golden.tabular import Tabular
-from tests.support.trees import every_node
+from tests.support.search_helpers import every_node
 
 import pondertree
 from pondertree.reference import gumbel, muzero

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.inference import TableBackend, TableLatentBackend
 from tests.support.models import TableModel
 from tests.support.networks import table
-from tests.support.trees import fingerprint, random_position
+from tests.support.search_helpers import fingerprint, random_position
 
 import pondertree
 from pondertree.errors import EvaluationError

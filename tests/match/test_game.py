@@ -10,7 +10,7 @@ from examples.games.nim import Nim
 import pondertree
 from pondertree.errors import InvalidArgumentError, PlayerError
 from pondertree.games import Chess, ConnectFour, TicTacToe
-from pondertree.match import Adjudication, Choice, GameRecord, Opening, Player, PlayerFailure, read_player
+from pondertree.match import Adjudication, GameRecord, Opening, PlayedMove, Player, PlayerFailure, read_player
 from pondertree.match.game import claimed_draw, play_game
 
 
@@ -25,15 +25,15 @@ class Scripted(Player):
     def new_game(self, state: Any, seed: int) -> None:
         self.seed, self.left = seed, list(self.moves)
 
-    def choose(self, state: Any) -> Choice:
+    def choose(self, state: Any) -> PlayedMove:
         if not self.left:
-            return Choice(state.legal_actions()[0], self.value)
+            return PlayedMove(state.legal_actions()[0], self.value)
         word = self.left.pop(0)
         if word == "fail":
             raise PlayerFailure("died", "it is gone")
         if word == "raise":
             raise ValueError("oh")
-        return Choice(int(word) if word.isdigit() and int(word) > 99 else state.parse_action(word), self.value)
+        return PlayedMove(int(word) if word.isdigit() and int(word) > 99 else state.parse_action(word), self.value)
 
     def played(self, state: Any, action: int) -> None:
         self.seen.append(action)

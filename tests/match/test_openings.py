@@ -88,10 +88,10 @@ def test_known_openings_are_not_drawn_again() -> None:
     for number in range(3):
         again.restore(number, book[number])
     assert again[5] == book[5]
-    told = Opening(("1", "1", "1", "1"))
+    recorded = Opening(("1", "1", "1", "1"))
     other = RandomOpenings(ConnectFour, 1, 4)
-    other.restore(0, told)
-    assert other[0] == told
+    other.restore(0, recorded)
+    assert other[0] == recorded
 
 
 def test_too_many_plies_raise() -> None:

@@ -180,7 +180,7 @@ def test_finished_match_can_be_extended(tmp_path: Path) -> None:
         ({"plies": -1}, "plies"),
         ({"adjudication": {"max_plies": 3}}, "adjudication must be an Adjudication"),
         ({"on_failure": "ignore"}, "on_failure"),
-        ({"resume": True}, "resume needs out"),
+        ({"resume": True}, "resume requires out"),
         ({"progress": 3}, "progress"),
     ],
 )

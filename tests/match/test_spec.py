@@ -92,7 +92,7 @@ WRONG = [
     ("uct:num_simulations=[1, 2]", "num_simulations must be one number"),
     ("uct:c_param=nan", "c_param"),
     ("uct:c_param=1,c_param=2", "c_param is given twice"),
-    ("uct:seed=3", "seed belongs to the match"),
+    ("uct:seed=3", "seed cannot be set per player"),
     ("uct:reuse=maybe", "reuse must be True or False"),
     ("uct:temperature=-1", "temperature"),
     ("uct:fpu=(1", "not closed"),

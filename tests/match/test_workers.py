@@ -34,10 +34,10 @@ def test_killed_match_resumes_to_same_result(tmp_path: Path, concurrency: int) -
     whole, part = tmp_path / "whole", tmp_path / "part"
     subprocess.run([sys.executable, script, whole, "1"], check=True, timeout=60)
     kills = 0
-    for wanted in (2, 5, 8):
+    for num_pairs in (2, 5, 8):
         started = subprocess.Popen([sys.executable, script, part, str(concurrency)])
         while started.poll() is None:
-            if part.exists() and part.read_bytes().count(b"\n") > wanted:
+            if part.exists() and part.read_bytes().count(b"\n") > num_pairs:
                 os.kill(started.pid, signal.SIGKILL)
                 started.wait()
                 kills += 1

@@ -1,4 +1,4 @@
-"""Loading players for other commands and programs, and the reports of their runs."""
+"""Loading players for other commands and programs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,6 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from pondertree.learn import train  # noqa: E402 (after the packages it needs)
-from pondertree.learn.evaluation.metrics import (  # noqa: E402
-    Summary,
-)
-from pondertree.learn.evaluation.report import page, write_report  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -70,10 +66,10 @@ def test_load_refuses_other_files_with_cause(trained: Path, tmp_path: Path) -> N
         (newest / "state.json", "not a player file"),
         (tmp_path / "other.safetensors", "not a player file"),
     ):
-        with pytest.raises(StorageError, match=message) as told:
+        with pytest.raises(StorageError, match=message) as raised:
             pondertree.load(name)
-        assert len(str(told.value)) < 300 + len(str(name))
-        assert str(told.value).isprintable()
+        assert len(str(raised.value)) < 300 + len(str(name))
+        assert str(raised.value).isprintable()
     (tmp_path / "run.json").write_bytes((trained / "run.json").read_bytes())
     with pytest.raises(InvalidArgumentError, match="has no checkpoint yet"):
         pondertree.load(tmp_path)
@@ -131,50 +127,14 @@ def test_exported_onnx_player_gives_same_moves(trained: Path, tmp_path: Path) ->
     assert moves[0] == moves[1]
 
 
-def test_report_without_matplotlib_leaves_no_plots_folder(
-    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("metrics.jsonl", "config.toml", "run.json"):
-        (tmp_path / name).write_bytes((trained / name).read_bytes())
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    path, complaint = write_report(tmp_path)
-    assert path.exists()
-    assert "no plots" in complaint
-    assert not (tmp_path / "plots").exists()
-
-
-def test_report_is_one_self_contained_page(trained: Path) -> None:
-    pytest.importorskip("matplotlib")
-    path, complaint = write_report(trained)
-    text = path.read_text()
-    assert not complaint
-    assert text.count("<figure><svg") == 4
-    assert "score against UCT 5" in text
-    assert "<title>Training run: tic-tac-toe</title>" in text
-    assert "<h1>Training run: tic-tac-toe</h1>" in text
-    for config, title in (("game = 'a<b'", "Training run: a&lt;b"), ("game = ", "Training run"), ("", "Training run")):
-        assert f"<title>{title}</title>" in page(Summary([], [], [], [], config), [])
-    assert "http://" not in text.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
-        "http://creativecommons.org", ""
-    )
-    assert sorted(one.name for one in (trained / "plots").glob("*.png")) == [
-        "calibration.png",
-        "elo.png",
-        "games.png",
-        "loss.png",
-    ]
-    # Drawing is reproducible.
-    assert write_report(trained)[0].read_text() == text
-
-
 def test_train_command_writes_and_resumes_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, config = tmp_path / "run", tmp_path / "config.toml"
     config.write_text(
         "device = 'cpu'\n[self_play]\ngames_at_once = 8\nsimulations = 4\n[replay]\nlearned_first = 20\n"
         "[learner]\nbatch_size = 16\n[evaluation]\ngames = 0\npositions = 0\n"
     )
-    told = ["train", "tic-tac-toe", "--out", str(out), "--config", str(config), "--steps", "5", "--json"]
-    assert cli.main(told) == 0
+    arguments = ["train", "tic-tac-toe", "--out", str(out), "--config", str(config), "--steps", "5", "--json"]
+    assert cli.main(arguments) == 0
     result = json.loads(capsys.readouterr().out)
     assert (result["finished"], result["steps"]) == (True, 5)
     assert (out / "report.html").exists()
@@ -182,15 +142,15 @@ def test_train_command_writes_and_resumes_run(tmp_path: Path, capsys: pytest.Cap
     assert cli.main(["train", "tic-tac-toe", "--out", str(out), "--steps", "8", "--resume", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["steps"] == 8
     assert "games_at_once = 8" in (out / "config.toml").read_text()
-    assert cli.main(told) == 2
+    assert cli.main(arguments) == 2
     assert "already has a run" in capsys.readouterr().err
-    for wrong, says in (
+    for wrong, message in (
         (["train", "tic-tac-toe", "--steps", "3"], "--out is missing"),
         (["train", "go", "--out", "x", "--steps", "3"], "unknown game"),
         (["train", "tic-tac-toe", "--out", str(tmp_path / "new")], "minutes, games or steps must be given"),
     ):
         assert cli.main(wrong) == 2
-        assert says in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     assert cli.main(["search", "tic-tac-toe", "--player", str(out), "--simulations", "20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["algorithm"] == "alphazero"
 

@@ -100,15 +100,15 @@ def test_action_encodings_match_their_games() -> None:
     planes = {game: ActionPlanes(architecture(game)) for game in GAMES}
     kinds = [planes[game].kind for game in GAMES]
     assert kinds == ["cells", "columns", "cells", "squares", "vector"]
-    told = planes["tic-tac-toe"](torch.tensor([5]), torch.float32)
-    assert told[0, 0].tolist() == [[0, 0, 0], [0, 0, 1], [0, 0, 0]]
-    told = planes["connect4"](torch.tensor([3]), torch.float32)
-    assert told[0, 0].sum(0).tolist() == [0, 0, 0, 6, 0, 0, 0]
+    encoded = planes["tic-tac-toe"](torch.tensor([5]), torch.float32)
+    assert encoded[0, 0].tolist() == [[0, 0, 0], [0, 0, 1], [0, 0, 0]]
+    encoded = planes["connect4"](torch.tensor([3]), torch.float32)
+    assert encoded[0, 0].sum(0).tolist() == [0, 0, 0, 6, 0, 0, 0]
     # The pass of Othello marks no cell.
     assert planes["othello"](torch.tensor([64]), torch.float32).abs().sum() == 0
-    told = planes["chess"](torch.tensor([12 * 73 + 5]), torch.float32)[0]
-    assert told[0].flatten().argmax() == 12
-    assert told[1:].amax((1, 2)).argmax() == 5
+    encoded = planes["chess"](torch.tensor([12 * 73 + 5]), torch.float32)[0]
+    assert encoded[0].flatten().argmax() == 12
+    assert encoded[1:].amax((1, 2)).argmax() == 5
 
 
 def test_untrained_model_is_uniform() -> None:

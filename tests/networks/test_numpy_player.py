@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.trees import random_position
+from tests.support.search_helpers import random_position
 
 import pondertree
 from pondertree.errors import EvaluationError, StorageError
@@ -233,10 +233,10 @@ def test_damaged_player_file_is_refused_by_name(tmp_path: Path, small: bytes, na
     path.write_bytes(small)
     assert load_numpy_player(path) is not None
     path.write_bytes(change(small))
-    with pytest.raises(StorageError, match=message) as told:
+    with pytest.raises(StorageError, match=message) as raised:
         load_numpy_player(path)
-    assert str(path) in str(told.value)
-    assert len(str(told.value)) < 400 + len(str(path))
+    assert str(path) in str(raised.value)
+    assert len(str(raised.value)) < 400 + len(str(path))
 
 
 def test_read_weights_matches_safetensors() -> None:

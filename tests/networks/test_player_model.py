@@ -36,7 +36,7 @@ def written(path: Path, spec: GameSpec, about: dict[str, Any] | None = None) -> 
         config = config.with_values(muzero={"support": 10})
     torch.manual_seed(0)
     network = ModelNetwork(model_architecture(spec, config), folded=True)
-    path.write_bytes(player_bytes(network, spec.about(3, 5) if about is None else about))
+    path.write_bytes(player_bytes(network, spec.metadata(3, 5) if about is None else about))
     return path
 
 
@@ -99,7 +99,7 @@ def test_older_files_without_view_load(tmp_path: Path) -> None:
     spec = environment(spaces.Discrete(4))
     model = pondertree.load(written(tmp_path / "old", spec, {"game": "other", "step": 1, "games": 2}))
     assert pondertree.MuZero(model, 4, seed=1).run(observation=np.eye(4, dtype=np.float32)[2]).simulations == 4
-    data = dict(spec.about(1, 2)["environment"]["view"])
+    data = dict(spec.metadata(1, 2)["environment"]["view"])
     for wrong in ({"view": {}}, {"view": {**data, "shape": [9]}}, {"view": {**data, "firsts": []}}):
         path = written(tmp_path / "wrong", spec, {"game": "other", "environment": wrong})
         with pytest.raises(StorageError, match="this player is damaged"):
@@ -118,9 +118,9 @@ def test_model_reports_number_of_players(tmp_path: Path) -> None:
     model = pondertree.load(written(tmp_path / "two", game_spec("tic-tac-toe", rewards=True)))
     assert model.num_players == 2
     for preset in (pondertree.MuZero, pondertree.Gumbel):
-        told = preset(model, 20, seed=1).run(state)
+        from_state = preset(model, 20, seed=1).run(state)
         bare = preset(model, 20, seed=1).run(observation=state.observation(), legal_actions=state.legal_actions())
-        assert (told.action, told.value) == (bare.action, bare.value)
+        assert (from_state.action, from_state.value) == (bare.action, bare.value)
         with pytest.raises(InvalidArgumentError, match=r"num_players is 1, but .* game of 2: give num_players=2"):
             preset(model, 20, num_players=1).run(observation=state.observation())
     with pytest.raises(InvalidArgumentError, match="give num_players=2, or leave it out"):

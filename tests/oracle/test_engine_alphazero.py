@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.engine_alphazero import MATE_IN_ONE, Table, compare_nodes, key_of
-from tests.support.trees import fingerprint, random_position
+from tests.support.search_helpers import fingerprint, random_position
 
 import pondertree
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe

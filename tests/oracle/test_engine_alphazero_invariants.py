@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.engine_alphazero import MATE_IN_ONE, Table, compare_nodes
-from tests.support.trees import PythonGame, every_node, fingerprint, random_position
+from tests.support.search_helpers import PythonGame, every_node, fingerprint, random_position
 
 import pondertree
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.engine_alphazero import Table
 from tests.support.engine_hybrid import Pair, assert_equal
 from tests.support.hybrid import ENDGAME, MATE_IN_ONE, MIDDLEGAME, PRIORITIES, TACTICS, forced_mates, mirror
-from tests.support.trees import after, fingerprint, random_position
+from tests.support.search_helpers import after, fingerprint, random_position
 
 import pondertree
 from pondertree.chess import MoveScores, PestoPolicy

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.engine_alphazero import Table
 from tests.support.engine_latent import Pair
 from tests.support.models import TableModel
-from tests.support.trees import PythonGame, random_position
+from tests.support.search_helpers import PythonGame, random_position
 
 import pondertree
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.engine_latent import Pair
+from tests.support.exact_models import ExactBatchModel, LargeActionModel, RandomOutputs, TabularDecisionModel
 from tests.support.models import TableModel
 from tests.support.observed_models import assert_same_tree
-from tests.support.trees import PythonGame, after, fingerprint, random_position, with_threats
-from tests.support.worlds import Decisions, Guess, Rules, Wide
+from tests.support.search_helpers import PythonGame, after, fingerprint, random_position, with_threats
 
 import pondertree
 from pondertree.evaluators import Rollout, Uniform
@@ -68,7 +68,7 @@ def test_gumbel_refuses_early_stop() -> None:
 
 
 @pytest.mark.parametrize("start", [TicTacToe, ConnectFour, Othello, Chess])
-@pytest.mark.parametrize("evaluator", [Uniform(), Rollout(), Guess()], ids=["uniform", "rollout", "guess"])
+@pytest.mark.parametrize("evaluator", [Uniform(), Rollout(), RandomOutputs()], ids=["uniform", "rollout", "guess"])
 @pytest.mark.parametrize("wrap", [False, True])
 def test_gumbel_plays_every_kind_of_game(start: Any, evaluator: Any, wrap: bool) -> None:
     state = random_position(start, 6, 2)
@@ -94,8 +94,8 @@ def test_gumbel_with_an_exact_model_equals_search_of_the_game(start: Any, plies:
     """With nothing proven and nothing discounted, both worlds grow the same tree."""
     states = [random_position(start, plies, seed) for seed in range(3)]
     options: dict[str, Any] = {"num_simulations": 100, "solve": False, "seed": 3}
-    games = pondertree.Gumbel(Guess(plies), **options).run(states)
-    models = pondertree.Gumbel(model=Rules(states, Guess(plies)), discount=1.0, **options).run(states)
+    games = pondertree.Gumbel(RandomOutputs(plies), **options).run(states)
+    models = pondertree.Gumbel(model=ExactBatchModel(states, RandomOutputs(plies)), discount=1.0, **options).run(states)
     for game, model in zip(games, models, strict=True):
         assert game.visits.tolist() == model.visits.tolist()
         assert game.policy == pytest.approx(model.policy, abs=1e-12)
@@ -132,7 +132,7 @@ def test_gumbel_values_converge_for_one_player() -> None:
     for simulations in (16, 128, 1024):
         row = []
         for seed in range(6):
-            problem = Decisions(seed)
+            problem = TabularDecisionModel(seed)
             options: dict[str, Any] = {"maxvisit_init": 0, "value_scale": 0.3, "discount": problem.gamma, "seed": 1}
             result = pondertree.Gumbel(problem, simulations, **options).run(observation=[0])
             exact = problem.exact()[0]
@@ -152,7 +152,9 @@ def test_gumbel_searches_4672_actions() -> None:
         noise=False,
     )
     pair.simulate(40)
-    result = pondertree.Gumbel(Wide(4672), 200, seed=1).run(observation=ONE, legal_actions=range(0, 4672, 99))
+    result = pondertree.Gumbel(LargeActionModel(4672), 200, seed=1).run(
+        observation=ONE, legal_actions=range(0, 4672, 99)
+    )
     assert result.memory < 2**20
 
 
@@ -193,7 +195,7 @@ def test_gumbel_wins_and_blocks_in_an_exact_model() -> None:
     """Nothing is ever proven in a model, and it finds them all the same."""
     for moves, action in (("1 2 1 2 1 2", 0), ("1 2 3 2 1 2 7", 1), ("1 2 1 2 1", 0), ("7 2 7 2 6 2", 1)):
         state = after(ConnectFour(), moves)
-        result = pondertree.Gumbel(Rules([state]), 200, discount=1.0, seed=1).run(state)
+        result = pondertree.Gumbel(ExactBatchModel([state]), 200, discount=1.0, seed=1).run(state)
         assert result.action == action
         assert result.proven is None
 

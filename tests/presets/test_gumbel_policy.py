@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.exact_models import TabularDecisionModel
 from tests.support.models import TableModel
-from tests.support.trees import every_node, fingerprint
-from tests.support.worlds import Decisions
+from tests.support.search_helpers import every_node, fingerprint
 
 import pondertree
 from pondertree.evaluators import Uniform
@@ -229,7 +229,7 @@ def planned(moves: int, simulations: int) -> list[int]:
 @pytest.mark.parametrize("in_flight", [1, 3, 8])
 def test_visits_follow_the_sequential_halving_table(simulations: int, considered: int, in_flight: int) -> None:
     search = pondertree.Gumbel(
-        Decisions(2, states=9, actions=20), simulations, considered, in_flight=in_flight, seed=simulations
+        TabularDecisionModel(2, states=9, actions=20), simulations, considered, in_flight=in_flight, seed=simulations
     )
     result = search.run(observation=[0])
     tried = sorted(result.visits[result.visits > 0].tolist(), reverse=True)
@@ -239,7 +239,7 @@ def test_visits_follow_the_sequential_halving_table(simulations: int, considered
 
 
 def test_each_simulate_call_schedules_anew() -> None:
-    tree = pondertree.Gumbel(Decisions(2, states=9, actions=20), max_num_considered_actions=4, seed=1).tree(
+    tree = pondertree.Gumbel(TabularDecisionModel(2, states=9, actions=20), max_num_considered_actions=4, seed=1).tree(
         observation=[0]
     )
     before = np.zeros(20, dtype=np.int64)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.exact_models import ExactBatchModel, TabularDecisionModel
 from tests.support.models import TableModel
 from tests.support.observed_models import Seeing, numbered
-from tests.support.trees import every_node, fingerprint
-from tests.support.worlds import Decisions, Rules
+from tests.support.search_helpers import every_node, fingerprint
 
 import pondertree
 from pondertree.games import TicTacToe
@@ -109,7 +109,7 @@ def test_same_seed_gives_the_same_tree() -> None:
 
 
 def test_model_is_called_once_per_batch() -> None:
-    model = Decisions(1)
+    model = TabularDecisionModel(1)
     sizes: list[int] = []
 
     def noting(hidden: Any, actions: Any) -> Any:
@@ -142,7 +142,7 @@ def test_muzero_policy_is_the_visit_share() -> None:
 
 
 def test_muzero_temperature_samples_from_the_policy() -> None:
-    search = pondertree.MuZero(Decisions(0), 24, seed=1)
+    search = pondertree.MuZero(TabularDecisionModel(0), 24, seed=1)
     results = search.run(observation=numbered(*[3] * 600), temperature=1.0)
     expected = np.mean([result.policy for result in results], axis=0)
     drawn = np.bincount([result.action for result in results], minlength=3) / 600
@@ -203,7 +203,7 @@ def test_muzero_ends_at_its_time_limit() -> None:
 
 def test_pool_reserves_the_requested_simulations() -> None:
     """For the simulations of each tree, and not for those that a limit of time will cut."""
-    search = pondertree.MuZero(Decisions(1), seed=1)
+    search = pondertree.MuZero(TabularDecisionModel(1), seed=1)
     forest = search.forest(observation=numbered(*[1] * 16))
     forest.simulate([1000] + [1] * 15)
     assert forest._world._pool.capacity == 2048, "the power of two above 1000 + 15 + 16"
@@ -249,13 +249,13 @@ def test_predicted_lines_beyond_the_rules_have_action_numbers() -> None:
     lines = [move.pv for move in result.moves]
     assert sum(map(len, raw)) > sum(map(len, lines)), "the model imagined more than the rules allow"
     assert all(set(line) <= names and len(set(line)) == len(line) for line in (result.pv, *lines))
-    unruled = [node for node in beyond if "only the model" in repr(node.state)]
+    unruled = [node for node in beyond if "predicted by a model" in repr(node.state)]
     assert unruled
     assert all(node.move.isdigit() for node in unruled)
     for text in (repr(result), result.root.to_text(3), result.root.to_dot(3), result.root.to_json(), str(result.moves)):
         assert text
-    legal = pondertree.MuZero(Rules([TicTacToe()]), 150, seed=1).run(TicTacToe())
+    legal = pondertree.MuZero(ExactBatchModel([TicTacToe()]), 150, seed=1).run(TicTacToe())
     assert all(text in names for text in legal.pv)
     bare = pondertree.MuZero(TableModel(4), 30, seed=1).run(observation=ONE)
     assert bare.pv[0] == bare.move == str(bare.action)
-    assert "only the model" in repr(next(iter(bare.root.children.values())).state)
+    assert "predicted by a model" in repr(next(iter(bare.root.children.values())).state)

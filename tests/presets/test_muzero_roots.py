@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.support.models import TableModel
 from tests.support.observed_models import Seeing, numbered
-from tests.support.trees import PythonGame, fingerprint, random_position
+from tests.support.search_helpers import PythonGame, fingerprint, random_position
 
 import pondertree
 from pondertree.errors import EvaluationError, InvalidArgumentError

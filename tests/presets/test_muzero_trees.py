@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.exact_models import ExactBatchModel, TabularDecisionModel
 from tests.support.models import TableModel
 from tests.support.observed_models import Seeing, numbered
-from tests.support.trees import every_node, fingerprint
-from tests.support.worlds import Decisions, Rules
+from tests.support.search_helpers import every_node, fingerprint
 
 import pondertree
 from pondertree.games import ConnectFour
@@ -238,7 +238,7 @@ def test_slots_are_unique_within_a_forest() -> None:
 def test_pool_stays_small_over_200_moves(kind: str) -> None:
     """Slots are given back: the pool holds what the trees hold, and never much more."""
     states = kind == "state"
-    model: Any = Rules([ConnectFour()]) if states else Decisions(1)
+    model: Any = ExactBatchModel([ConnectFour()]) if states else TabularDecisionModel(1)
     search = pondertree.MuZero(model, seed=1)
     forest = search.forest([ConnectFour()] * 2) if states else search.forest(observation=numbered(1, 2))
     world = forest._world

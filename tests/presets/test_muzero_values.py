@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.engine_latent import Pair
+from tests.support.exact_models import ExactBatchModel, LargeActionModel, RandomOutputs, TabularDecisionModel
 from tests.support.models import TableModel
 from tests.support.observed_models import assert_same_tree, numbered
-from tests.support.trees import after, every_node, random_position
-from tests.support.worlds import Decisions, Guess, Rules, Wide
+from tests.support.search_helpers import after, every_node, random_position
 
 import pondertree
 from pondertree.games import ConnectFour, TicTacToe
@@ -89,10 +89,17 @@ def test_muzero_with_an_exact_model_equals_search_of_the_game(start: Any, plies:
     it at every visit, whatever is imagined beyond.
     """
     states = [random_position(start, plies, seed) for seed in range(3)]
-    guess = Guess(plies)
+    guess = RandomOutputs(plies)
     games = pondertree.AlphaZero(guess, 200, c_puct=c, solve=False, seed=5).run(states)
     models = pondertree.MuZero(
-        Rules(states, guess), 200, pb_c_base=1e18, pb_c_init=c, discount=1.0, normalize=None, solve=False, seed=5
+        ExactBatchModel(states, guess),
+        200,
+        pb_c_base=1e18,
+        pb_c_init=c,
+        discount=1.0,
+        normalize=None,
+        solve=False,
+        seed=5,
     ).run(states)
     assert any(node.is_terminal for result in games for node in every_node(result.root)) or plies == 0
     for game, model in zip(games, models, strict=True):
@@ -109,7 +116,7 @@ def test_muzero_wins_and_blocks_in_an_exact_model(mover: int, normalize: Any) ->
     block = after(ConnectFour(), "1 2 1 2 1" if mover == 1 else "7 2 7 2 6 2")
     wins = 0 if mover == 0 else 1
     assert win.to_play == block.to_play == mover
-    search = pondertree.MuZero(Rules([win, block]), 400, discount=1.0, normalize=normalize, seed=1)
+    search = pondertree.MuZero(ExactBatchModel([win, block]), 400, discount=1.0, normalize=normalize, seed=1)
     won, saved = search.run([win, block])
     assert won.action == wins
     assert won.q[wins] == 1.0
@@ -122,7 +129,7 @@ def test_muzero_values_converge_for_one_player(normalize: Any) -> None:
     for simulations in (20, 200, 2000):
         row = []
         for seed in range(6):
-            problem = Decisions(seed)
+            problem = TabularDecisionModel(seed)
             search = pondertree.MuZero(problem, simulations, discount=problem.gamma, normalize=normalize, seed=1)
             result = search.run(observation=[0])
             exact = problem.exact()[0]
@@ -157,7 +164,7 @@ def test_search_of_4672_actions_matches_reference(normalize: str) -> None:
 
 def test_search_of_4672_actions_uses_sparse_memory() -> None:
     """A node keeps its best moves: those that 200 simulations can come to need, 22 bytes each and not 4672 of them."""
-    model = Wide(4672)
+    model = LargeActionModel(4672)
     forest = pondertree.MuZero(model, num_players=2, seed=1).forest(
         observation=numbered(*range(100, 108)), legal_actions=[list(range(0, 4672, 150))] * 8
     )

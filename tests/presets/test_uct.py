@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.trees import Hashed, PythonGame, after, fingerprint, hashed_value, random_position, with_threats
+from tests.support.search_helpers import (
+    Hashed,
+    PythonGame,
+    after,
+    fingerprint,
+    hashed_value,
+    random_position,
+    with_threats,
+)
 
 import pondertree
 from pondertree.evaluators import Rollout, Uniform

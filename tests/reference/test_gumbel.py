@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.golden.tabular import Tabular
+from tests.support.exact_models import ExactModel, HashedOutputs
 from tests.support.gumbel import node_with
-from tests.support.perfect import Guess, Perfect
-from tests.support.trees import after, random_position
+from tests.support.search_helpers import after, random_position
 
 from pondertree.games import ConnectFour, TicTacToe
 from pondertree.reference import alphazero, model
@@ -223,9 +223,9 @@ def test_leaves_in_flight_count_in_schedule() -> None:
 @pytest.mark.parametrize(("start", "plies"), [(TicTacToe, 0), (TicTacToe, 4), (ConnectFour, 0), (ConnectFour, 12)])
 def test_perfect_model_gives_same_tree_as_game(start: Any, plies: int, levels: int) -> None:
     for seed in range(3):
-        state, guess = random_position(start, plies, seed), Guess(seed, levels)
+        state, guess = random_position(start, plies, seed), HashedOutputs(seed, levels)
         real = MCTS(guess, 100, seed=seed, solve=False).run(state)
-        imagined = MCTS(Perfect(state, guess), 100, seed=seed, discount=1.0).run(state)
+        imagined = MCTS(ExactModel(state, guess), 100, seed=seed, discount=1.0).run(state)
         assert imagined.visits == real.visits
         assert imagined.policy == pytest.approx(real.policy)
         assert imagined.action == real.action

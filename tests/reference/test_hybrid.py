@@ -19,7 +19,7 @@ from tests.support.hybrid import (
     mirror,
     nodes_of,
 )
-from tests.support.trees import after, random_position
+from tests.support.search_helpers import after, random_position
 
 from pondertree.chess import PestoPolicy, mate_search
 from pondertree.games import Chess

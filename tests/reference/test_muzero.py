@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.golden.tabular import Tabular
+from tests.support.exact_models import ExactModel
 from tests.support.muzero import Fixed, nodes_of
-from tests.support.perfect import Perfect
 
 from pondertree.games import TicTacToe
 from pondertree.reference.muzero import (
@@ -199,7 +199,7 @@ def test_advance_discards_subtree_with_wrong_player_to_move() -> None:
 
 def test_tree_of_states_advances_by_game_rules() -> None:
     state = TicTacToe()
-    search = MCTS(Perfect(state), discount=1.0)
+    search = MCTS(ExactModel(state), discount=1.0)
     tree = search.tree(state)
     assert (tree.root.players, tree.root.to_play, tree.root.legal_actions()) == (2, 0, state.legal_actions())
     search.simulate(tree, 30)
@@ -209,7 +209,7 @@ def test_tree_of_states_advances_by_game_rules() -> None:
     with pytest.raises(ValueError, match="legal"):
         search.advance(tree, 4)
     with pytest.raises(ValueError, match="num_players"):
-        MCTS(Perfect(state), num_players=2).tree(SimpleNamespace(num_players=1, is_terminal=False))
+        MCTS(ExactModel(state), num_players=2).tree(SimpleNamespace(num_players=1, is_terminal=False))
 
 
 # --- Names and defaults -----------------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.golden.tabular import Tabular
+from tests.support.exact_models import ExactModel, HashedOutputs
 from tests.support.muzero import nodes_of
-from tests.support.perfect import Guess, Perfect
-from tests.support.trees import random_position
+from tests.support.search_helpers import random_position
 
 from pondertree.games import ConnectFour, TicTacToe
 from pondertree.reference import alphazero, model
@@ -32,9 +32,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
 def test_perfect_model_gives_same_tree_as_game(start: Any, plies: int, levels: int) -> None:
     """With equal parameters, MuZero in a perfect model and AlphaZero in the game give the same tree."""
     for seed in range(3):
-        state, guess = random_position(start, plies, seed), Guess(seed, levels)
+        state, guess = random_position(start, plies, seed), HashedOutputs(seed, levels)
         real = alphazero.MCTS(guess, 120, c_puct=1.25, seed=seed, solve=False).run(state)
-        search = MCTS(Perfect(state, guess), pb_c_base=1e300, discount=1.0, num_players=2, normalize=None, seed=seed)
+        search = MCTS(ExactModel(state, guess), pb_c_base=1e300, discount=1.0, num_players=2, normalize=None, seed=seed)
         tree = search.tree(state)
         search.simulate(tree, 120)
         imagined = search.result(tree)

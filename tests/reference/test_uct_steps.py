@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from tests.support.trees import after
+from tests.support.search_helpers import after
 
 from pondertree.games import TicTacToe
 from pondertree.reference.uct import MCTS, MCTSNode

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.trees import Hashed, PythonGame, after, every_node, fingerprint, random_position
+from tests.support.search_helpers import Hashed, PythonGame, after, every_node, fingerprint, random_position
 
 import pondertree
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe

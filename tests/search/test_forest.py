@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.support.forests import made
-from tests.support.trees import Hashed, after, fingerprint, random_position
+from tests.support.search_helpers import Hashed, after, fingerprint, random_position
 
 import pondertree
 from pondertree.games import ConnectFour, Othello, TicTacToe

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.forests import made
-from tests.support.trees import Failing, Hashed, PythonGame, after, every_node, fingerprint, random_position
+from tests.support.search_helpers import Failing, Hashed, PythonGame, after, every_node, fingerprint, random_position
 
 import pondertree
 from pondertree.chess import Pesto
@@ -44,13 +44,13 @@ def test_stop_from_another_thread_ends_simulate(wrap: bool) -> None:
 
 
 @BOTH
-def test_running_tree_refuses_a_second_caller(wrap: bool) -> None:
+def test_reentrant_simulate_is_refused(wrap: bool) -> None:
     tree = pondertree.UCT(seed=3).tree(made(Othello(), wrap))
     runner = threading.Thread(target=lambda: tree.simulate(seconds=0.5))
     runner.start()
     time.sleep(0.1)
     for use in (lambda: tree.simulate(1), lambda: tree.advance(19), lambda: tree.reset(tree.state)):
-        with pytest.raises(pondertree.UsageError, match="running"):
+        with pytest.raises(pondertree.UsageError, match=r"running|while `simulate` runs"):
             use()
     try:
         seen = tree.result()
@@ -152,7 +152,7 @@ def test_state_table_holds_exactly_the_positions_of_the_trees(
                 forest.advance(row, action)
         assert forest._world is not None
         assert len(forest._world) == slots_of(forest)
-        assert not forest._world._forced_left, "kept only where forced moves are looked for"
+        assert not forest._world._forced_plies_left, "stored only in searches with forced_depth"
 
 
 def raised_by(call: Callable[[], object]) -> BaseException | None:

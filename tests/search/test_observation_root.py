@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.trees import after
+from tests.support.search_helpers import after
 
 import pondertree
 from pondertree.errors import InvalidArgumentError
@@ -74,7 +74,7 @@ def test_array_of_one_observation_is_searched_as_one(preset: Any, model: Any) ->
 
 
 @each_preset
-def test_array_that_could_be_either_is_refused(preset: Any) -> None:
+def test_ambiguous_observation_array_is_refused(preset: Any) -> None:
     search = preset(Anything(), num_simulations=12, seed=1)
     for array in (BATCH, BATCH[0]):
         with pytest.raises(InvalidArgumentError, match="declare observation_shape"):
@@ -103,7 +103,7 @@ def test_legal_actions_of_one_with_a_known_batch_are_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="legal_actions has 2 entries for 6 observations"):
         search.run(observation=BATCH, legal_actions=[0, 2])
     for call in (search.search, search.get_policy, search.tree):
-        with pytest.raises(InvalidArgumentError, match="one is wanted"):
+        with pytest.raises(InvalidArgumentError, match="takes one observation"):
             call(observation=BATCH)
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.engine_uct import compare_nodes
-from tests.support.trees import PythonGame, after, fingerprint, random_position
-from tests.support.worlds import Guess, Rules
+from tests.support.exact_models import ExactBatchModel, RandomOutputs
+from tests.support.search_helpers import PythonGame, after, fingerprint, random_position
 
 import pondertree
 from pondertree.chess import MCTS, ChessGame
@@ -153,15 +153,15 @@ def test_model_searches_match_reference_with_root_actions(
 ) -> None:
     state = random_position(TicTacToe, plies, seed)
     actions = subset(data, state)
-    model = Rules([state], Guess())
+    model = ExactBatchModel([state], RandomOutputs())
     root: dict[str, Any] = {"state": state}
     if bare:
         root = {"observation": state.observation(), "legal_actions": state.legal_actions(), "to_play": state.to_play}
     search: Any = pondertree.MuZero(model, seed=3, num_players=2, trace=True)
-    reference: Any = muzero.MCTS(Rules([state], Guess()), seed=3, num_players=2)
+    reference: Any = muzero.MCTS(ExactBatchModel([state], RandomOutputs()), seed=3, num_players=2)
     if is_gumbel:
         search = pondertree.Gumbel(model=model, seed=3, num_players=2, trace=True)
-        reference = gumbel.MCTS(Rules([state], Guess()), seed=3, num_players=2)
+        reference = gumbel.MCTS(ExactBatchModel([state], RandomOutputs()), seed=3, num_players=2)
     tree = search.tree(**root, root_actions=actions).simulate(simulations)
     expected = reference.tree(**root, trace=True, root_actions=actions)
     reference.simulate(expected, simulations)
@@ -185,7 +185,7 @@ def test_hybrid_matches_reference_with_root_actions(
     options: dict[str, Any] = {"priority": priority, "in_flight": in_flight, "seed": 3, "num_simulations": simulations}
     search = pondertree.Hybrid(evaluator, trace=True, **options)
     tree = search.tree(state, root_actions=actions).simulate(simulations)
-    chess_config = search.config(pondertree.game.describe(state)).domain
+    chess_config = search.config(pondertree.game.describe(state)).analysis
     assert chess_config is not None
     reference = hybrid.MCTS(
         evaluator,
@@ -285,11 +285,11 @@ def test_restricted_tree_advances_by_any_legal_move(wrap: Any) -> None:
 def test_restricted_model_tree_advances_by_any_legal_move_of_a_state() -> None:
     state = TicTacToe()
     for action in (0, 4):
-        model = Rules([state, state.play(action)], Guess())
+        model = ExactBatchModel([state, state.play(action)], RandomOutputs())
         tree = pondertree.MuZero(model, seed=1).tree(state, root_actions=[0, 1]).simulate(20)
         tree.advance(action)
         assert len(tree.simulate(40).result().moves) == 8
-    tree = pondertree.MuZero(Rules([state], Guess()), seed=1, num_players=2).tree(
+    tree = pondertree.MuZero(ExactBatchModel([state], RandomOutputs()), seed=1, num_players=2).tree(
         observation=state.observation(), root_actions=[0, 1]
     )
     tree.simulate(20)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.support.trees import PythonGame, after
-from tests.support.worlds import Guess, Rules
+from tests.support.exact_models import ExactBatchModel, RandomOutputs
+from tests.support.search_helpers import PythonGame, after
 
 import pondertree
 from pondertree.errors import UnsearchedWarning
@@ -32,10 +32,14 @@ UNSEARCHED: dict[str, Callable[[], pondertree.SearchResult]] = {
     "a new tree": lambda: pondertree.UCT(seed=1).tree(ConnectFour()).result(),
     "a new tree of a Python game": lambda: pondertree.UCT(seed=1).tree(PythonGame(ConnectFour())).result(),
     "a new tree with an evaluator": lambda: pondertree.AlphaZero(Uniform(), seed=1).tree(ConnectFour()).result(),
-    "a new tree of a model": lambda: pondertree.MuZero(Rules([TicTacToe()], Guess())).tree(TicTacToe()).result(),
+    "a new tree of a model": lambda: (
+        pondertree.MuZero(ExactBatchModel([TicTacToe()], RandomOutputs())).tree(TicTacToe()).result()
+    ),
     "no simulations wanted": lambda: pondertree.UCT(seed=1).tree(ConnectFour()).simulate(0).result(),
     "max_nodes": lambda: pondertree.UCT(50, seed=1, max_nodes=1).run(ConnectFour()),
-    "max_memory": lambda: pondertree.MuZero(Rules([TicTacToe()], Guess()), 9, max_memory=1e-6).run(TicTacToe()),
+    "max_memory": lambda: pondertree.MuZero(ExactBatchModel([TicTacToe()], RandomOutputs()), 9, max_memory=1e-6).run(
+        TicTacToe()
+    ),
     "a move never tried": lambda: advanced_to_an_untried_move(),
 }
 
@@ -83,7 +87,7 @@ def test_time_limit_leaves_one_simulation_and_no_warning() -> None:
     assert result.action in range(7)
 
 
-def test_answers_without_alternatives_do_not_warn() -> None:
+def test_unsearched_single_action_does_not_warn() -> None:
     proven = pondertree.Hybrid(num_simulations=10, seed=1).run(MATE_IN_ONE)
     assert (proven.simulations, proven.proven) == (0, 1)
     assert proven.move == "a1a8"

@@ -15,7 +15,7 @@ from tests.specifications.support import (
     signature_value,
     traced_alphazero,
 )
-from tests.support.trees import PythonGame, every_node
+from tests.support.search_helpers import PythonGame, every_node
 
 from pondertree import AlphaZero
 from pondertree.evaluators import Uniform

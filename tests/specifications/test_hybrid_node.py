@@ -159,7 +159,7 @@ def evaluated_root() -> Any:
     return root
 
 
-def test_puct_value_by_hand() -> None:
+def test_puct_value_matches_hand_computed_value() -> None:
     root = evaluated_root()
     child = root.add_child(root.get_best_unexplored_move())
     child.backpropagate(0.25)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.specifications.examples import RUN, SELECT_ACTION
-from tests.support.trees import after
+from tests.support.search_helpers import after
 
 import pondertree
 from pondertree.games import TicTacToe
@@ -306,7 +306,7 @@ def test_configuration_keeps_one_player_as_its_default() -> None:
     assert config == MCTSConfig(num_players=1)
 
 
-def test_a_state_in_place_of_an_observation_says_how_many_players_there_are() -> None:
+def test_state_root_sets_num_players() -> None:
     for moves, block in MUST_BLOCK:
         state = after(TicTacToe(), moves)
         config = MCTSConfig(num_simulations=200)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from tests.specifications.examples import SELECT_ACTION
 from tests.specifications.support import DocumentModel
-from tests.support.trees import after
-from tests.support.worlds import Rules
+from tests.support.exact_models import ExactBatchModel
+from tests.support.search_helpers import after
 
 import pondertree
 from pondertree import MuZero, select_action
@@ -337,7 +337,7 @@ def test_config_field_has_its_default(field: str) -> None:
 @pytest.mark.parametrize(("moves", "best"), [([0, 3, 1, 4], 2), ([0, 4, 1], 2)], ids=["win", "block"])
 def test_simple_scenarios_win_and_block_in_an_exact_model(moves: list[int], best: int) -> None:
     state = after(TicTacToe(), moves)
-    result = MuZero(Rules([state]), 400, discount=1.0, num_players=2, seed=1).run(state)
+    result = MuZero(ExactBatchModel([state]), 400, discount=1.0, num_players=2, seed=1).run(state)
     assert result.action == best
 
 

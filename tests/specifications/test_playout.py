@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.trees import PythonGame, after, random_position
+from tests.support.search_helpers import PythonGame, after, random_position
 
 import pondertree
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe

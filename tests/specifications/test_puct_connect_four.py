@@ -89,7 +89,7 @@ def test_selection_maximises_q_plus_u(kind: str) -> None:
 
 
 @each_implementation
-def test_u_by_hand(kind: str) -> None:
+def test_exploration_term_matches_hand_computed_value(kind: str) -> None:
     """All values are 0, so that a score is U alone; after one simulation the visited move has N(s,a) = 1."""
     search = traced(kind, 2, lambda state: 0.0)
     assert search.paths()[0] == (0,)

@@ -12,7 +12,7 @@ from tests.specifications.support import CONNECT_FOUR_PRESET as PRESET
 from tests.specifications.support import CONNECT_FOUR_PRIORS as PRIORS
 from tests.specifications.support import Network, scores_at_root, signature_value, traced_alphazero, walk
 from tests.specifications.support import traced_connect_four as traced
-from tests.support.trees import random_position
+from tests.support.search_helpers import random_position
 
 from pondertree import AlphaZero
 from pondertree.evaluators import Uniform
@@ -37,7 +37,7 @@ def test_noise_makes_a_confident_network_explore() -> None:
 
 
 @each_implementation
-def test_noise_formula(kind: str) -> None:
+def test_noised_priors_match_hand_computed_value(kind: str) -> None:
     """With epsilon 1 the priors are the noise itself; with the default they are 3/4 prior and 1/4 of that noise."""
 
     def priors(epsilon: float) -> list[float]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.exact_models import ExactBatchModel
 from tests.support.models import TableModel
-from tests.support.trees import after, random_position
-from tests.support.worlds import Rules
+from tests.support.search_helpers import after, random_position
 
 import pondertree
 from pondertree import MCTSConfig, MuZeroConfig, select_action
@@ -274,4 +274,4 @@ def test_two_players_have_opposite_signs() -> None:
     ):
         state = after(start, moves)
         told = state.observation(), state.legal_actions(), 0, False
-        assert select_action(Rules([state]), config, *told, to_play=state.to_play, seed=1) == action
+        assert select_action(ExactBatchModel([state]), config, *told, to_play=state.to_play, seed=1) == action

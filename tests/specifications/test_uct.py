@@ -10,7 +10,7 @@ import pytest
 from tests.games.test_dict_state import Nim
 from tests.specifications.examples import BACKPROPAGATION, BEST_CHILD
 from tests.specifications.support import Traced
-from tests.support.trees import PythonGame, after
+from tests.support.search_helpers import PythonGame, after
 
 import pondertree
 from pondertree import UCT, playout
@@ -67,7 +67,7 @@ def drawing() -> MCTSNode:
 # --- Overview -----------------------------------------------------------------------------------------------------
 
 
-def test_four_steps_make_a_search() -> None:
+def test_iteration_runs_select_expand_simulate_backpropagate() -> None:
     root = by_hand()
     assert root.visit_count == 200 == sum(child.visit_count for child in root.children.values())
     assert MCTS().search(TicTacToe()) in range(9)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.support.trees import fingerprint
+from tests.support.search_helpers import fingerprint
 
 import pondertree
 from pondertree.reference import hybrid

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.trees import fingerprint
+from tests.support.search_helpers import fingerprint
 
 import pondertree
 from pondertree.reference.trace import first_difference

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.trees import PythonGame
+from tests.support.search_helpers import PythonGame
 
 
 def made(state: Any, wrap: bool) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pondertree.learn import Config, Watcher, default_config, list_shards, read_shard
-from pondertree.learn.evaluation.progress import Status
+from pondertree.learn.report.progress import Status
 
 with contextlib.suppress(ImportError):
     import torch

@@ -111,7 +111,7 @@ def test_fit_rejects_invalid_arguments(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="started with positions = "):
         tune(drawn_by(TRUTH, 210), TRUTH, options, out=tmp_path / "one", resume=True)
     assert len(tune(positions, TRUTH, FitOptions(iterations=4), out=tmp_path / "one", resume=True).history) == 4
-    with pytest.raises(InvalidArgumentError, match="resume needs out"):
+    with pytest.raises(InvalidArgumentError, match="resume requires out"):
         tune(positions, TRUTH, options, resume=True)
     with pytest.raises(InvalidArgumentError, match="there are no positions to learn from"):
         tune(collect([]), TRUTH, options)

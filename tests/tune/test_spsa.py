@@ -118,7 +118,7 @@ def test_settings_are_parsed_and_applied(tmp_path: Path) -> None:
     assert pondertree.Hybrid(**found).exploration_constant == found["exploration_constant"]
     again = tune_search(iterations=20, compare=more_exploration, out=tmp_path, seed=1, resume=True)
     assert again == found
-    with pytest.raises(InvalidArgumentError, match="resume needs out"):
+    with pytest.raises(InvalidArgumentError, match="resume requires out"):
         tune_search(iterations=2, compare=more_exploration, resume=True)
     with pytest.raises(InvalidArgumentError, match="games must be even"):
         tune_search(iterations=2, games=3)

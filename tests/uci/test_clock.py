@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pondertree.uci.clock import MIN_SECONDS, LagEstimate, Limits, from_clock, is_decided, limits, target_time
+from pondertree.uci.clock import MIN_SECONDS, LagEstimate, TimeLimits, from_clock, is_decided, limits, target_time
 from pondertree.uci.protocol import MAX_NUMBER, Go
 
 milliseconds = st.one_of(st.integers(-MAX_NUMBER, MAX_NUMBER), st.integers(-100, 100_000), st.none())
@@ -89,14 +89,14 @@ def test_movestogo_time_lasts_to_time_control() -> None:
 
 
 def test_unstable_search_extends_target_time() -> None:
-    given_ = Limits(1.0, 3.0, 3.1)
+    given_ = TimeLimits(1.0, 3.0, 3.1)
     assert target_time(given_, 1.0, True) == 1.0
     assert target_time(given_, 0.5, True) == 1.0
     assert target_time(given_, 0.0, True) == 2.0
     assert target_time(given_, 1.0, False) == 1.75
     assert target_time(given_, 0.0, False) == 2.75
-    assert target_time(Limits(2.0, 2.0, 2.0), 0.0, False) == 2.0
-    assert target_time(Limits(), 0.0, False) == math.inf
+    assert target_time(TimeLimits(2.0, 2.0, 2.0), 0.0, False) == 2.0
+    assert target_time(TimeLimits(), 0.0, False) == math.inf
 
 
 def test_search_is_decided_when_leader_cannot_be_overtaken() -> None:
@@ -108,7 +108,7 @@ def test_search_is_decided_when_leader_cannot_be_overtaken() -> None:
 def test_missing_clock_uses_opponents_clock() -> None:
     assert limits(Go(wtime=60_000), 1, 0.03) == limits(Go(wtime=60_000), 0, 0.03)
     assert not limits(Go(depth=3), 0, 0.03).is_timed
-    assert limits(Go(movetime=1000), 0, 0.03) == Limits(0.97, 0.97, 1.0)
+    assert limits(Go(movetime=1000), 0, 0.03) == TimeLimits(0.97, 0.97, 1.0)
     assert limits(Go(movetime=0), 0, 0.03).deadline == MIN_SECONDS
 
 

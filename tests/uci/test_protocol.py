@@ -62,9 +62,9 @@ def test_invalid_go_arguments_are_reported_as_problems() -> None:
     command = parse("go wtime x nonsense depth")
     assert isinstance(command, Go)
     assert [complaint.split(":")[1].strip() for complaint in command.problems] == [
-        "wtime wants a whole number",
+        "wtime requires an integer",
         "'nonsense' is not known",
-        "depth wants a whole number",
+        "depth requires an integer",
     ]
 
 
@@ -95,7 +95,7 @@ def test_declared_defaults_build_a_search() -> None:
     [
         ("Hash", "0", "option Hash: must be from 1 to"),
         ("Hash", "many", "option Hash: must be a whole number, not 'many'"),
-        ("Hash", None, "option Hash wants a value"),
+        ("Hash", None, "option Hash requires a value"),
         ("Ponder", "yes", "option Ponder: must be true or false"),
         ("Priority", "loud", "must be one of strict, tactical, prior, none"),
         ("ExplorationConstant", "nan", "must be from 0 to 1000"),
@@ -167,7 +167,7 @@ def test_documentation_lists_every_option() -> None:
 # --- positions ----------------------------------------------------------------------------------------------------
 
 
-def read(line: str, known: position.Game | None = None) -> position.Game:
+def read(line: str, known: position.UciGame | None = None) -> position.UciGame:
     command = parse(line)
     assert isinstance(command, Position)
     return position.read(command, known or position.new_game())

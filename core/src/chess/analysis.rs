@@ -1,4 +1,4 @@
-//! The leaf analysis of chess: evaluation, mates, move categories.
+//! The leaf analysis of chess: static evaluation, mate search, ending tables, move categories.
 
 use std::sync::Arc;
 
@@ -12,30 +12,30 @@ use crate::games::analysis::{Analyzed, LeafAnalysis, MoveHint, MoveOrdering, Ord
 use crate::games::chess::Chess;
 use crate::games::{Action, Game};
 
-/// The settings of chess knowledge in one search.
+/// The settings of the chess analysis in one search.
 #[derive(Clone, Debug)]
 pub struct ChessAnalysis {
     /// The static evaluation.
     pub pesto: Arc<Pesto>,
     /// Whether leaves are valued by a quiescence search.
     pub quiescence: bool,
-    /// Whether the tables of three-piece endings are consulted.
+    /// Whether the three-piece ending tables are probed.
     pub endings: bool,
     /// Depth of the mate search at leaves, in moves; 0 disables it.
     pub mate_depth: u32,
-    /// Positions per mate search at a leaf.
+    /// Node budget per mate search at a leaf.
     pub mate_budget: u64,
     /// Depth of the full-width mate search at the root, in moves; 0 disables it.
     pub root_depth: u32,
-    /// Positions per full-width mate search.
+    /// Node budget per full-width mate search.
     pub root_budget: u64,
-    /// Exchanges that win or lose at most this are even, in centipawns.
+    /// Exchanges of at most this absolute value are equal, in centipawns.
     pub see_threshold: i32,
-    /// How move categories order moves; None does without categories.
+    /// The use of move categories; None disables them.
     pub priority: Option<Priority>,
-    /// Factor of the prior by category, under `Priority::Prior`.
+    /// Prior factors by category, under `Priority::Prior`.
     pub weights: [f64; CATEGORIES],
-    /// Learned move scores that scale the priors, under `Priority::Prior`.
+    /// Learned move scores that scale priors, under `Priority::Prior`.
     pub move_scores: Option<Arc<MoveScores>>,
     /// Visits after which a good quiet move becomes a killer.
     pub killer_visits: u32,
@@ -45,7 +45,7 @@ impl Analyzed for Chess {
     type Analysis = ChessAnalysis;
 }
 
-/// The set of these categories, as a bit mask of tags.
+/// Returns a set of categories as a bit mask of tags.
 const fn tags(categories: &[MoveCategory]) -> u16 {
     let (mut mask, mut at) = (0, 0);
     while at < categories.len() {
@@ -55,12 +55,12 @@ const fn tags(categories: &[MoveCategory]) -> u16 {
     mask
 }
 
-/// Categories of moves that neither mate nor promote nor capture.
+/// The categories of quiet moves.
 const QUIET: u16 = {
     use MoveCategory::{Check, HistoryHeuristic, KillerMove1, KillerMove2, OtherQuiet};
     tags(&[KillerMove1, KillerMove2, Check, HistoryHeuristic, OtherQuiet])
 };
-/// Categories up to `Check`.
+/// The categories up to `Check`.
 const TACTICAL: u16 = (1 << (MoveCategory::Check as u16 + 1)) - 1;
 
 impl LeafAnalysis<Chess> for ChessAnalysis {
@@ -87,7 +87,7 @@ impl LeafAnalysis<Chess> for ChessAnalysis {
         match self.table(state) {
             Some(Ending::Wins(plies)) => Some(ProvenResult { value: 1, plies }),
             Some(Ending::Loses(plies)) => Some(ProvenResult { value: -1, plies }),
-            // Valued as a draw but not proven, so that the search still prefers moves that set problems.
+            // Evaluated as a draw but not proven, so that the search still prefers moves that set problems.
             Some(Ending::Drawn) => None,
             None => {
                 let (moves, _) = checks_first(state, self.mate_depth, self.mate_budget)?;
@@ -96,8 +96,8 @@ impl LeafAnalysis<Chess> for ChessAnalysis {
         }
     }
 
-    /// The ending table is complete; the full-width search finds the shortest mate and quiet ones; if its budget is exceeded, a
-    /// search of checks alone follows.
+    /// Probes the ending tables, then searches for mates at full width, which finds the shortest; if that exceeds its budget, with
+    /// checks alone.
     fn root_proof(&self, state: &Chess) -> Option<RootProof> {
         match self.table(state) {
             Some(Ending::Wins(plies)) => return Some(RootProof::Win { line: endings::line(state), plies }),
@@ -106,12 +106,12 @@ impl LeafAnalysis<Chess> for ChessAnalysis {
             None if self.root_depth == 0 => return None,
             None => {}
         }
-        let answer = mate_search(state, self.root_depth, Some(self.root_budget), &|| false).ok()?;
-        match answer.verdict {
-            Verdict::MateIn(moves) => Some(RootProof::Win { line: answer.line, plies: plies(moves) }),
+        let result = mate_search(state, self.root_depth, Some(self.root_budget), &|| false).ok()?;
+        match result.verdict {
+            Verdict::MateIn(moves) => Some(RootProof::Win { line: result.line, plies: plies(moves) }),
             Verdict::MatedIn(moves) => {
                 let replies = replies_by_search(state, moves, self.root_budget)?;
-                Some(RootProof::Loss { line: answer.line, moves: replies })
+                Some(RootProof::Loss { line: result.line, moves: replies })
             }
             Verdict::Unknown => {
                 let (moves, action) = checks_first(state, self.root_depth, self.mate_budget)?;
@@ -150,7 +150,7 @@ impl ChessAnalysis {
     }
 }
 
-/// Returns each legal move with the plies that the opponent needs to mate after it, from the ending table.
+/// Returns each legal move with the plies to the opponent's mate after it, from the ending tables.
 fn replies_by_table(state: &Chess) -> Option<Vec<(Action, u16)>> {
     let plies = |(action, known)| match known {
         Some(Ending::Wins(plies)) => Some((action, plies)),
@@ -159,8 +159,8 @@ fn replies_by_table(state: &Chess) -> Option<Vec<(Action, u16)>> {
     endings::moves(state).into_iter().map(plies).collect()
 }
 
-/// Returns each legal move with the plies that the opponent needs to mate after it, by mate searches `moves` deep; None if one of
-/// them exceeds `budget` positions.
+/// Returns each legal move with the plies to the opponent's mate after it, by mate searches to depth `moves`; None if one of them
+/// exceeds `budget` nodes.
 fn replies_by_search(state: &Chess, moves: u32, budget: u64) -> Option<Vec<(Action, u16)>> {
     let mut legal = Vec::new();
     state.legal_actions(&mut legal);
@@ -175,13 +175,13 @@ fn replies_by_search(state: &Chess, moves: u32, budget: u64) -> Option<Vec<(Acti
     legal.into_iter().map(mate_after).collect()
 }
 
-/// Mate in n moves is 2n - 1 plies.
+/// Converts mate in n moves to plies, 2n - 1.
 fn plies(moves: u32) -> u16 {
     (2 * moves).saturating_sub(1) as u16
 }
 
-/// Returns the value of a position for the side to move, from -1 to 1; with `quiescence`, after a quiescence search. Elementary
-/// endings use their tables, and positions against a bare king are scaled by progress. Terminal positions are the caller's.
+/// Returns the value of a nonterminal position for the side to move, from -1 to 1; with `quiescence`, of the quiescence search.
+/// Three-piece endings use their tables; positions against a bare king are scaled by progress towards mate.
 #[must_use]
 pub fn value(state: &Chess, pesto: &Pesto, quiescence: bool) -> f64 {
     let board = state.board();

@@ -1,22 +1,21 @@
-//! Checking moves, without playing them; mate in one.
+//! Checking moves, detected without playing them, and mate in one.
 
 use cozy_chess::{
     get_between_rays, get_bishop_moves, get_bishop_rays, get_knight_moves, get_line_rays, get_pawn_attacks, get_rook_moves, get_rook_rays,
     BitBoard, Board, Move, Piece, PieceMoves, Rank, Square,
 };
 
-use super::see::{after, is_castling};
-use crate::games::chess::has_move;
+use crate::games::chess::{board_after, has_move, is_castling};
 
 const LAST_RANKS: BitBoard = BitBoard(Rank::First.bitboard().0 | Rank::Eighth.bitboard().0);
 
-/// The checks of one position: computed once, queried per move.
+/// Check information of one position: computed once, queried per move.
 pub struct Checks<'a> {
     board: &'a Board,
     king: Square,
     /// The squares from which the mover's pawn, knight, bishop, rook or queen would attack the king; a king never does.
     from: [BitBoard; 6],
-    /// The mover's pieces that alone block one of its sliders (discovered checks).
+    /// Own pieces whose moves can discover a check of a slider.
     covers: BitBoard,
 }
 
@@ -50,8 +49,8 @@ impl<'a> Checks<'a> {
         let Some(piece) = self.board.piece_on(mv.from) else { return false };
         let en_passant = piece == Piece::Pawn && mv.from.file() != mv.to.file() && !self.board.occupied().has(mv.to);
         if mv.promotion.is_some() || en_passant || is_castling(self.board, mv) {
-            // The move changes several lines at once.
-            return !after(self.board, mv).checkers().is_empty();
+            // The move changes several lines at once, so it is played.
+            return !board_after(self.board, mv).checkers().is_empty();
         }
         self.from[piece as usize].has(mv.to) || self.covers.has(mv.from) && !get_line_rays(self.king, mv.from).has(mv.to)
     }
@@ -59,11 +58,11 @@ impl<'a> Checks<'a> {
     /// Returns whether a legal move mates.
     #[must_use]
     pub fn mates(&self, mv: Move) -> bool {
-        let next = after(self.board, mv);
+        let next = board_after(self.board, mv);
         !next.checkers().is_empty() && !has_move(&next)
     }
 
-    /// Returns a piece's moves that give check, and those that must be played to decide it.
+    /// Returns the targets of a piece that give check, and those that must be played to decide.
     #[inline]
     fn candidates(&self, moves: &PieceMoves) -> (BitBoard, BitBoard) {
         let unclear = match moves.piece {
@@ -87,11 +86,13 @@ impl<'a> Checks<'a> {
         self.board.generate_moves(|moves| {
             let (clear, unclear) = self.candidates(&moves);
             (PieceMoves { to: clear, ..moves }).into_iter().any(&mut visit)
-                || (PieceMoves { to: unclear, ..moves }).into_iter().any(|mv| !after(self.board, mv).checkers().is_empty() && visit(mv))
+                || (PieceMoves { to: unclear, ..moves })
+                    .into_iter()
+                    .any(|mv| !board_after(self.board, mv).checkers().is_empty() && visit(mv))
         })
     }
 
-    /// Returns a mate in one. Of promotions, queen and knight suffice: a queen attacks whatever a rook or bishop does.
+    /// Returns a mate in one. Rook and bishop promotions are skipped, since the queen attacks a superset.
     #[must_use]
     pub fn mate_in_one(&self) -> Option<Move> {
         let mut found = None;
@@ -115,7 +116,7 @@ mod tests {
     use crate::runtime::random::{Purpose, Random};
 
     #[test]
-    fn every_check_and_mate_is_known_and_no_other() {
+    fn checks_and_mates_match_played_moves() {
         let mut starts = POSITIONS.to_vec();
         starts.extend([
             "4k3/PPP3PP/8/8/8/8/ppp3pp/4K3 w - - 0 1",
@@ -137,7 +138,7 @@ mod tests {
                 let (mut expected, mut mate) = (Vec::new(), false);
                 game.board().generate_moves(|moves| {
                     for mv in moves {
-                        let next = after(game.board(), mv);
+                        let next = board_after(game.board(), mv);
                         let check = !next.checkers().is_empty();
                         assert_eq!(checks.gives_check(mv), check, "{mv} {game:?}");
                         seen += 1;

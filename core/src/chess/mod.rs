@@ -1,4 +1,4 @@
-//! Knowledge of chess beside its rules: evaluation, exchanges, move categories, mates, endings.
+//! Chess knowledge beyond the rules, used by leaf analyses.
 
 mod analysis;
 mod checks;
@@ -15,7 +15,6 @@ mod see;
 pub use analysis::{value, ChessAnalysis};
 pub use checks::Checks;
 pub use move_category::{categorize, Categorized, CategoryOptions, MoveCategory, CATEGORIES};
-pub use move_features::{Surroundings, FEATURES};
+pub use move_features::{MoveFeatureContext, FEATURES};
 pub use move_scores::MoveScores;
-pub(crate) use see::after;
 pub use see::{see, see_at_least, SeeValues};

@@ -14,17 +14,17 @@ pub const CATEGORIES: usize = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum MoveCategory {
-    /// Mates at once, or begins a known mate.
+    /// Mate in one, or the first move of a known mate.
     ForcedMate = 0,
     /// A promotion to a queen, capturing or not.
     PromotionToQueen = 1,
-    /// A capture whose exchange wins more than the threshold.
+    /// A capture with a static exchange value above the threshold.
     WinningCapture = 2,
     /// The first killer, a quiet move.
     KillerMove1 = 3,
     /// The second killer, a quiet move.
     KillerMove2 = 4,
-    /// A capture whose exchange is even, to within the threshold.
+    /// A capture with a static exchange value within the threshold.
     EqualCapture = 5,
     /// A quiet move that gives check.
     Check = 6,
@@ -32,20 +32,20 @@ pub enum MoveCategory {
     HistoryHeuristic = 7,
     /// Any other quiet move.
     OtherQuiet = 8,
-    /// A capture whose exchange loses more than the threshold.
+    /// A capture with a static exchange value below minus the threshold.
     LosingCapture = 9,
 }
 
-/// What the category of a move depends on beside the position.
+/// Inputs of categorization besides the position.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CategoryOptions {
-    /// A move known to begin a forced mate.
+    /// The first move of a known forced mate.
     pub mate: Option<Action>,
     /// Quiet killer moves; ignored where illegal or not quiet.
     pub killers: [Option<Action>; 2],
-    /// Exchanges that win or lose no more than this are even; at least 0, in centipawns.
+    /// Exchanges of at most this absolute value are equal; at least 0, in centipawns.
     pub see_threshold: i32,
-    /// Piece values of exchanges.
+    /// Piece values of the static exchange evaluation.
     pub values: SeeValues,
 }
 
@@ -58,15 +58,15 @@ pub struct Categorized {
     pub action: Action,
     /// Its category.
     pub category: MoveCategory,
-    /// Whether it gives check, which the categories of captures do not tell.
+    /// Whether it gives check; categories of captures do not distinguish this.
     pub gives_check: bool,
 }
 
-/// Replaces `categories` by one entry for each legal move, in the order of `legal_actions`.
+/// Replaces `categories` by one entry per legal move, in the order of `legal_actions`.
 ///
-/// The first that applies: mates at once or is the known mating move; queen promotion; captures (en passant and capturing
-/// underpromotions included) by their exchange; first and second killer; check; high history; the rest. `history` returns the
-/// score of an action; it is high if positive and at least half of the maximum among the quiet moves of this position.
+/// The first that applies: mate; queen promotion; captures (en passant and capturing underpromotions included) by static exchange
+/// evaluation; first and second killer; check; high history; the rest. `history` returns the history score of an action; it is high
+/// if positive and at least half of the maximum among the quiet moves of the position.
 pub fn categorize(game: &Chess, options: &CategoryOptions, history: impl Fn(Action) -> f64, categories: &mut Vec<Categorized>) {
     categories.clear();
     if game.is_drawn_automatically() {
@@ -96,7 +96,7 @@ pub fn categorize(game: &Chess, options: &CategoryOptions, history: impl Fn(Acti
     }
 }
 
-/// Returns the category of a move apart from its history.
+/// Returns the category of a move without history.
 fn fixed(board: &Board, checks: &Checks<'_>, options: &CategoryOptions, mv: Move, action: Action, check: bool) -> MoveCategory {
     if options.mate == Some(action) || check && checks.mates(mv) {
         MoveCategory::ForcedMate
@@ -119,7 +119,7 @@ fn fixed(board: &Board, checks: &Checks<'_>, options: &CategoryOptions, mv: Move
     }
 }
 
-/// Returns whether a move captures or promotes to a queen; history covers the others.
+/// Returns whether a move captures or promotes to a queen; the other moves are quiet.
 fn is_forcing(board: &Board, mv: Move) -> bool {
     mv.promotion == Some(Piece::Queen) || captures(board, mv)
 }

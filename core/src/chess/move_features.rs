@@ -1,8 +1,7 @@
-//! Features of a move, computed without playing it: destination, capture, risk, attacks.
+//! Sparse features of moves, computed without playing them: destination, capture, risk, attacks.
 //!
-//! A feature is an index below `FEATURES`. A move has a dozen of them, each with a weight up to 1: square features are tapered
-//! between middlegame and endgame by material. Squares are from the mover's side, so that colours do not matter. `move_scores`
-//! weights them.
+//! A feature is an index below `FEATURES`. A move has a dozen active features with values up to 1; square features are tapered
+//! between middlegame and endgame by material. Squares are relative to the mover. `move_scores` weights them.
 
 use cozy_chess::{
     get_bishop_moves, get_king_moves, get_knight_moves, get_pawn_attacks, get_rook_moves, BitBoard, Board, Color, File,
@@ -11,12 +10,11 @@ use cozy_chess::{
 };
 
 use super::move_category::{Categorized, MoveCategory};
-use super::see::is_castling;
-use crate::games::chess::Chess;
+use crate::games::chess::{is_castling, Chess};
 
-/// Nothing, pawn, knight, bishop, rook, queen.
+/// Captured piece: none, pawn, knight, bishop, rook, queen.
 const VICTIMS: usize = 6;
-/// Safety of a piece on a square: see `Surroundings::risk`.
+/// Levels of `MoveFeatureContext::risk`.
 const RISKS: usize = 4;
 
 // The first index of each group of features.
@@ -36,19 +34,19 @@ const OUTCOME: usize = RECAPTURE + 6;
 /// Number of features.
 pub const FEATURES: usize = OUTCOME + 4 * VICTIMS;
 
-/// The attacks of one position: computed once, queried per move.
-pub struct Surroundings<'a> {
+/// Attack information of one position: computed once, queried per move.
+pub struct MoveFeatureContext<'a> {
     board: &'a Board,
     color: Color,
     enemy_king: Square,
-    /// Squares the opponent attacks with pawns; with minor pieces as well; with rooks as well; with any piece.
+    /// Squares attacked by enemy pawns; by pawns and minor pieces; by rooks as well; by any piece.
     threats: [BitBoard; 4],
-    /// Squares the side to move attacks with any piece, and with two or more.
+    /// Squares attacked by own pieces, once and at least twice.
     guarded: BitBoard,
     guarded_twice: BitBoard,
-    /// Own pieces that can be captured with profit.
+    /// Own pieces under a profitable attack.
     at_risk: BitBoard,
-    /// Squares in front of enemy pawns: not passed there.
+    /// Front spans of enemy pawns, adjacent files included: own pawns there are not passed.
     stopped: BitBoard,
     in_check: bool,
     /// Square of the last capture.
@@ -57,7 +55,7 @@ pub struct Surroundings<'a> {
     middlegame: f32,
 }
 
-impl<'a> Surroundings<'a> {
+impl<'a> MoveFeatureContext<'a> {
     /// Computes the attacks of a position.
     #[must_use]
     pub fn new(game: &'a Chess) -> Self {
@@ -107,8 +105,8 @@ impl<'a> Surroundings<'a> {
         found
     }
 
-    /// Returns 0 if the square is not attacked, 1 if not with profit since `piece` is guarded there, 2 if it is not guarded, 3
-    /// if a cheaper piece attacks it.
+    /// Returns the risk of `piece` on a square: 0 not attacked, 1 attacked and guarded, 2 attacked and not guarded, 3 attacked by a
+    /// cheaper piece.
     fn risk(&self, piece: Piece, square: Square, guarded: BitBoard) -> usize {
         let cheaper = match piece {
             Pawn | King => false,
@@ -124,12 +122,12 @@ impl<'a> Surroundings<'a> {
         }
     }
 
-    /// Calls `visit` with the features of a legal move and their weights.
+    /// Calls `visit` with the active features of a legal move and their values.
     #[inline]
     pub fn features(&self, one: &Categorized, mut visit: impl FnMut(usize, f32)) {
         let (board, mv) = (self.board, one.mv);
         let piece = board.piece_on(mv.from).unwrap_or(Pawn);
-        let place = piece as usize;
+        let kind = piece as usize;
         if is_castling(board, mv) {
             visit(CASTLING + usize::from(mv.to.file() < mv.from.file()), 1.0);
             return;
@@ -140,15 +138,15 @@ impl<'a> Surroundings<'a> {
         let straight = piece == Pawn && mv.from.file() == mv.to.file();
         let to_risk = self.risk(piece, mv.to, if straight { self.guarded } else { self.guarded_twice });
         let from_risk = self.risk(piece, mv.from, self.guarded);
-        visit(EXCHANGE + ((place * VICTIMS + victim) * RISKS + from_risk) * RISKS + to_risk, 1.0);
+        visit(EXCHANGE + ((kind * VICTIMS + victim) * RISKS + from_risk) * RISKS + to_risk, 1.0);
 
-        let (to, from) = (self.seen(mv.to), self.seen(mv.from));
+        let (to, from) = (self.relative_square(mv.to), self.relative_square(mv.from));
         let (middlegame, endgame) = (self.middlegame, 1.0 - self.middlegame);
-        visit(TO_SQUARE + place * 64 + to, middlegame);
-        visit(TO_SQUARE + (6 + place) * 64 + to, endgame);
-        visit(FROM_SQUARE + place * 64 + from, middlegame);
-        visit(FROM_SQUARE + (6 + place) * 64 + from, endgame);
-        visit(NEAR_KING + place * 8 + distance(mv.to, self.enemy_king), 1.0);
+        visit(TO_SQUARE + kind * 64 + to, middlegame);
+        visit(TO_SQUARE + (6 + kind) * 64 + to, endgame);
+        visit(FROM_SQUARE + kind * 64 + from, middlegame);
+        visit(FROM_SQUARE + (6 + kind) * 64 + from, endgame);
+        visit(NEAR_KING + kind * 8 + distance(mv.to, self.enemy_king), 1.0);
         // Killers and history distinguish quiet moves; the features do not.
         match one.category {
             MoveCategory::ForcedMate => visit(OUTCOME, 1.0),
@@ -158,16 +156,16 @@ impl<'a> Surroundings<'a> {
             _ => {}
         }
         if one.gives_check {
-            visit(CHECK + place * RISKS + to_risk, 1.0);
+            visit(CHECK + kind * RISKS + to_risk, 1.0);
         }
         if let Some(promotion) = mv.promotion {
             visit(PROMOTION + promotion as usize, 1.0);
         }
         if self.in_check {
-            visit(EVASION + place * 2 + usize::from(victim > 0), 1.0);
+            visit(EVASION + kind * 2 + usize::from(victim > 0), 1.0);
         }
         if self.captured_on == Some(mv.to) {
-            visit(RECAPTURE + place, 1.0);
+            visit(RECAPTURE + kind, 1.0);
         }
         if piece == Pawn && !self.stopped.has(mv.to) {
             visit(PASSED + mv.to.rank().relative_to(self.color) as usize, 1.0);
@@ -175,15 +173,15 @@ impl<'a> Surroundings<'a> {
         let reached = attacks(board, mv.promotion.unwrap_or(piece), self.color, mv.to) & !attacks(board, piece, self.color, mv.from);
         for target in reached & board.colors(!self.color) {
             let guarded = usize::from(self.threats[3].has(target));
-            visit(ATTACK + (place * 6 + board.piece_on(target).map_or(0, |piece| piece as usize)) * 2 + guarded, 1.0);
+            visit(ATTACK + (kind * 6 + board.piece_on(target).map_or(0, |piece| piece as usize)) * 2 + guarded, 1.0);
         }
         for target in reached & self.at_risk {
             visit(GUARD + board.piece_on(target).map_or(0, |piece| piece as usize), 1.0);
         }
     }
 
-    /// Returns the index of a square from the mover's side, own first rank first.
-    fn seen(&self, square: Square) -> usize {
+    /// Returns the index of a square relative to the mover, own first rank first.
+    fn relative_square(&self, square: Square) -> usize {
         square.relative_to(self.color) as usize
     }
 }
@@ -201,13 +199,13 @@ fn attacks(board: &Board, piece: Piece, color: Color, square: Square) -> BitBoar
     }
 }
 
-/// Returns the distance of two squares in king moves.
+/// Returns the Chebyshev distance of two squares.
 fn distance(one: Square, other: Square) -> usize {
     let files = (one.file() as usize).abs_diff(other.file() as usize);
     files.max((one.rank() as usize).abs_diff(other.rank() as usize))
 }
 
-/// Returns the squares in front of pawns, on their files and adjacent ones.
+/// Returns the front spans of pawns, adjacent files included.
 fn in_front_of(pawns: BitBoard, color: Color) -> BitBoard {
     let squares = if color == Color::White { pawns.0 } else { pawns.0.swap_bytes() };
     let mut fill = squares << 8;

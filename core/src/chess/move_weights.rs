@@ -2,7 +2,7 @@
 
 use super::move_features::FEATURES;
 
-/// By feature.
+/// Weights by feature.
 #[rustfmt::skip]
 pub(super) const LEARNED: [i16; FEATURES] = [
     -400, -53, -950, 0, -82, 78, -999, 0, 438, 633, -903, 0, 0, 0, 0, 0, -2, 818, -134, 0, -477, -279, -416, 0, 75, 86, 422, 0, 0,

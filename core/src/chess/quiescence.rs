@@ -1,4 +1,4 @@
-//! Quiescence search: captures and queen promotions are searched before a position is evaluated; in check, all moves.
+//! Quiescence search: captures and queen promotions, in check all evasions, with stand pat, delta and SEE pruning.
 
 use cozy_chess::{BitBoard, Board, Color, Move, Piece, PieceMoves, Rank, Square};
 
@@ -6,7 +6,7 @@ use super::evaluation::Pesto;
 use crate::chess::{see_at_least, SeeValues};
 use crate::games::chess::is_insufficient;
 
-/// The score of a mate; one in n plies scores n less.
+/// The score of a mate; mate in n plies scores `MATE - n`.
 pub const MATE: i32 = 1_000_000;
 
 /// Limits of the quiescence search.
@@ -14,11 +14,11 @@ pub const MATE: i32 = 1_000_000;
 pub struct Quiescence {
     /// Maximum depth in plies; 0 is the static evaluation.
     pub max_depth: u32,
-    /// Upper bound of visited positions; later ones get their static evaluation.
+    /// Upper bound of visited nodes; later ones get their static evaluation.
     pub max_nodes: u32,
     /// Margin of delta pruning in centipawns; None disables it.
     pub delta_margin: Option<i32>,
-    /// Piece values of exchanges; losing captures are pruned.
+    /// Piece values of the static exchange evaluation, which prunes losing captures.
     pub values: SeeValues,
 }
 
@@ -33,7 +33,7 @@ impl Default for Quiescence {
 pub struct QuiescenceResult {
     /// Centipawns for the side to move; above `MATE - 100` for a mate.
     pub score: i32,
-    /// Visited positions.
+    /// Visited nodes.
     pub nodes: u32,
 }
 
@@ -57,7 +57,7 @@ struct Search<'a> {
     options: &'a Quiescence,
     pesto: &'a Pesto,
     nodes: u32,
-    /// The moves of all positions on the current line, with distinct ordering keys per position.
+    /// Stack of the moves along the current line, with distinct ordering keys per node.
     moves: Vec<(i64, Move)>,
 }
 
@@ -86,9 +86,9 @@ impl Search<'_> {
             if !in_check {
                 let gain = self.options.values.gain(board, mv);
                 if let Some(margin) = self.options.delta_margin {
-                    let hoped = stand_pat + gain + margin;
-                    if hoped <= alpha {
-                        best = best.max(hoped);
+                    let bound = stand_pat + gain + margin;
+                    if bound <= alpha {
+                        best = best.max(bound);
                         continue;
                     }
                 }
@@ -109,13 +109,13 @@ impl Search<'_> {
         best
     }
 
-    /// Returns whether the move loses its exchange; capturing a more valuable piece never does.
+    /// Returns whether SEE prunes the move; capturing a more valuable piece never loses.
     fn loses(&self, board: &Board, mv: Move, gain: i32) -> bool {
         let risk = mv.promotion.or_else(|| board.piece_on(mv.from)).map_or(0, |piece| self.options.values.of(piece));
         gain < risk && !see_at_least(board, mv, &self.options.values, 0)
     }
 
-    /// Pushes captures and queen promotions; in check, all moves.
+    /// Pushes captures and queen promotions; in check, all evasions.
     fn generate(&mut self, board: &Board, in_check: bool) {
         let color = board.side_to_move();
         let enemy = board.colors(!color);
@@ -135,23 +135,23 @@ impl Search<'_> {
                 if !in_check && mv.promotion.is_some_and(|piece| piece != Piece::Queen) {
                     continue;
                 }
-                // Most valuable victim, least valuable attacker; then from the mover's side, so that both colours order alike.
-                let worth = 16 * options.values.gain(board, mv) - options.values.of(moves.piece);
-                let order = (i64::from(worth) << 16) + tie_break(mv, color);
+                // MVV-LVA; ties are broken relative to the mover, so that the order is colour-symmetric.
+                let ordering_score = 16 * options.values.gain(board, mv) - options.values.of(moves.piece);
+                let order = (i64::from(ordering_score) << 16) + tie_break(mv, color);
                 stack.push((order, mv));
             }
             false
         });
     }
 
-    /// Pops the best remaining move of this position.
+    /// Pops the best remaining move of the node whose moves start at `first`.
     fn next_move(&mut self, first: usize) -> Option<Move> {
-        let (place, _) = self.moves.get(first..)?.iter().enumerate().max_by_key(|(_, (order, _))| *order)?;
-        Some(self.moves.swap_remove(first + place).1)
+        let (offset, _) = self.moves.get(first..)?.iter().enumerate().max_by_key(|(_, (order, _))| *order)?;
+        Some(self.moves.swap_remove(first + offset).1)
     }
 }
 
-/// Returns the index of a move from the mover's side, below 2^16.
+/// Returns a unique index of a move relative to the mover, below 2^16.
 fn tie_break(mv: Move, color: Color) -> i64 {
     let [from, to] = [mv.from, mv.to].map(|square| square.relative_to(color) as i64);
     from << 9 | to << 3 | mv.promotion.map_or(0, |piece| piece as i64)

@@ -1,15 +1,16 @@
-//! Static exchange evaluation: the material that a move wins or loses by captures on its target square.
+//! Static exchange evaluation (SEE): the material balance of a move and the captures on its target square.
 //!
-//! Both sides may continue with any legal capture on that square or stop, whichever is better. Captures are legal moves: pins,
-//! defended squares, discovered attackers, promotions and checks count. Other squares do not, so en passant may begin an
-//! exchange but never continue one.
+//! Both sides continue with any legal capture on that square or stop, whichever is better. Captures must be legal, so pins,
+//! discovered attackers, promotions and checks count. En passant can only begin an exchange.
 
 use cozy_chess::{
     get_bishop_moves, get_bishop_rays, get_king_moves, get_knight_moves, get_pawn_attacks, get_rook_moves, get_rook_rays, BitBoard, Board,
     Color, Move, Piece, Rank, Square,
 };
 
-/// Captures searched with all alternatives. Beyond, which needs a board full of queens, only the least valuable attacker
+use crate::games::chess::{board_after, is_castling};
+
+/// Upper bound of captures searched with all alternatives, reached only with many queens; beyond, only the least valuable attacker
 /// captures.
 const MAX_CAPTURES: u32 = 1024;
 
@@ -21,7 +22,7 @@ pub struct SeeValues {
 }
 
 impl SeeValues {
-    /// Values of pawn, knight, bishop, rook and queen.
+    /// Creates values of pawn, knight, bishop, rook and queen.
     #[must_use]
     pub const fn new(pawn: i32, knight: i32, bishop: i32, rook: i32, queen: i32) -> Self {
         Self { pieces: [pawn, knight, bishop, rook, queen, 0] }
@@ -34,7 +35,7 @@ impl SeeValues {
         self.pieces[piece as usize]
     }
 
-    fn most_by_promotion(&self) -> i32 {
+    fn max_promotion_gain(&self) -> i32 {
         let best = [Piece::Knight, Piece::Bishop, Piece::Rook, Piece::Queen].map(|piece| self.of(piece)).into_iter().max();
         best.unwrap_or(0) - self.of(Piece::Pawn)
     }
@@ -60,14 +61,14 @@ impl Default for SeeValues {
     }
 }
 
-/// Returns the centipawns that a legal move wins for its side (negative: loses) in the exchange on its target square.
+/// Returns the static exchange value of a legal move for its side, in centipawns.
 #[must_use]
 pub fn see(board: &Board, mv: Move, values: &SeeValues) -> i32 {
     let gain = values.gain(board, mv);
     if is_castling(board, mv) {
         return gain;
     }
-    let next = after(board, mv);
+    let next = board_after(board, mv);
     gain - Exchange { values, square: mv.to, captures: 0 }.best(&next, 0, i32::MAX)
 }
 
@@ -82,23 +83,9 @@ pub fn see_at_least(board: &Board, mv: Move, values: &SeeValues, threshold: i32)
         return true;
     }
     // Upper bound of the reply's gain.
-    let squares = gain - threshold;
-    let next = after(board, mv);
-    Exchange { values, square: mv.to, captures: 0 }.best(&next, squares, squares.saturating_add(1)) <= squares
-}
-
-/// Returns whether the move is castling, encoded as the king capturing its rook. Nothing can be captured on its squares.
-#[inline]
-pub(super) fn is_castling(board: &Board, mv: Move) -> bool {
-    board.colors(board.side_to_move()).has(mv.to)
-}
-
-/// Returns the board after a legal move.
-#[inline]
-pub(crate) fn after(board: &Board, mv: Move) -> Board {
-    let mut next = board.clone();
-    next.play_unchecked(mv);
-    next
+    let margin = gain - threshold;
+    let next = board_after(board, mv);
+    Exchange { values, square: mv.to, captures: 0 }.best(&next, margin, margin.saturating_add(1)) <= margin
 }
 
 struct Exchange<'a> {
@@ -108,7 +95,7 @@ struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// Returns the gain of the side to move by continuing, at least 0: exact between `alpha` and `beta`, else a bound.
+    /// Returns the gain of the side to move by continuing, at least 0: exact between `alpha` and `beta`, else a bound (fail-soft).
     fn best(&mut self, board: &Board, alpha: i32, beta: i32) -> i32 {
         let color = board.side_to_move();
         let attackers = attackers(board, self.square, color);
@@ -117,7 +104,7 @@ impl Exchange<'_> {
         }
         let victim = board.piece_on(self.square).map_or(0, |piece| self.values.of(piece));
         let promotes = self.square.rank() == Rank::Eighth.relative_to(color);
-        let most = if promotes { victim + self.values.most_by_promotion() } else { victim };
+        let max_gain = if promotes { victim + self.values.max_promotion_gain() } else { victim };
         let mut best = 0;
         for piece in Piece::ALL {
             let pawn = piece == Piece::Pawn;
@@ -129,7 +116,7 @@ impl Exchange<'_> {
                 };
                 for &promotion in choices {
                     let floor = alpha.max(best);
-                    if floor >= beta.min(most) {
+                    if floor >= beta.min(max_gain) {
                         return best;
                     }
                     let mv = Move { from, to: self.square, promotion };
@@ -138,7 +125,7 @@ impl Exchange<'_> {
                         continue;
                     }
                     self.captures += 1;
-                    let reply = self.best(&after(board, mv), (gain - beta).max(0), gain - floor);
+                    let reply = self.best(&board_after(board, mv), (gain - beta).max(0), gain - floor);
                     best = best.max(gain - reply);
                     if self.captures > MAX_CAPTURES {
                         return best;

@@ -1,16 +1,16 @@
-//! The leaf-analysis hook: knowledge of a game beside its rules that a search may use. Games without any use `NoAnalysis`.
+//! The leaf-analysis hook: domain knowledge of a game beyond its rules. Games without any use `NoAnalysis`.
 
 use std::fmt::Debug;
 
 use super::{Action, Game};
 use crate::error::Error;
 
-/// How the tags of moves direct the search.
+/// The use of move tags in the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Every move is tried once, in the order of tags, before any is scored.
+    /// Every move is visited once, in the order of tags, before any is scored by the selection rule.
     Strict,
-    /// Tactical moves are tried once first; then all moves are scored, tried or not.
+    /// Tactical moves are visited once first; then the selection rule scores all moves, untried ones included.
     Tactical,
     /// Move weights scale the priors.
     Prior,
@@ -25,12 +25,12 @@ pub struct ProvenResult {
     pub plies: u16,
 }
 
-/// A forced result for the player to move at a root.
+/// A proven result for the player to move at a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RootProof {
     /// The first action of `line` wins.
     Win {
-        /// The moves, as far as they are known.
+        /// The proof line, as far as known.
         line: Vec<Action>,
         /// Plies to the end.
         plies: u16,
@@ -39,17 +39,17 @@ pub enum RootProof {
     Loss {
         /// The longest defence.
         line: Vec<Action>,
-        /// Each action, with the plies to the end after it.
+        /// Each action with the plies from the position after it to the end.
         moves: Vec<(Action, u16)>,
     },
 }
 
-/// Statistics of quiet moves in the rest of the tree, as one position uses them.
+/// Killer moves and history scores of the tree, as seen from one position.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderingContext<'a> {
     /// Killer moves of the position's ply.
     pub killers: [Option<Action>; 2],
-    /// History score of each action for the player to move; empty without any.
+    /// History scores by action for the player to move; empty if there are none.
     pub history: &'a [f64],
 }
 
@@ -62,24 +62,24 @@ pub struct MoveHint {
     pub weight: f64,
 }
 
-/// How a search orders moves by their tags. Sets of tags are bit masks.
+/// Move ordering by tags. Sets of tags are bit masks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MoveOrdering {
-    /// What the order is used for.
+    /// The use of the order.
     pub priority: Priority,
-    /// Visits after which a quiet move that is better than its position becomes a killer.
+    /// Visits after which a quiet move with a better value than its position becomes a killer.
     pub killer_visits: u32,
-    /// Tags of quiet moves, for which killers and history are kept.
+    /// Tags of quiet moves, which killers and history apply to.
     pub quiet: u16,
     /// Tags of tactical moves; they are the lowest tags.
     pub tactical: u16,
-    /// Tag of a move that is proven to win.
+    /// Tag of a move proven to win.
     pub proof: u8,
-    /// The hint of a move that the analysis says nothing of.
+    /// Hint of a move that the analysis does not cover.
     pub default: MoveHint,
 }
 
-/// Knowledge of one search about positions of type `S`. The defaults know nothing.
+/// Analysis of positions of type `S` in one search. The defaults provide no knowledge.
 pub trait LeafAnalysis<S>: Clone + Debug + Send + Sync + 'static {
     /// Checks the settings.
     ///
@@ -94,23 +94,23 @@ pub trait LeafAnalysis<S>: Clone + Debug + Send + Sync + 'static {
         0.0
     }
 
-    /// Returns a forced result found by a shallow search below the root.
+    /// Returns a result proven by a shallow search, below the root.
     fn forced_result(&self, _state: &S) -> Option<ProvenResult> {
         None
     }
 
-    /// Returns a forced result of a root, found by a deeper search.
+    /// Returns a result proven by a deeper search, at the root.
     fn root_proof(&self, _state: &S) -> Option<RootProof> {
         None
     }
 
-    /// Returns how moves are ordered; None leaves them unordered.
+    /// Returns the move ordering; None leaves moves unordered.
     #[inline]
     fn ordering(&self) -> Option<MoveOrdering> {
         None
     }
 
-    /// Replaces `hints` by one hint for each legal action, in their order.
+    /// Replaces `hints` by one hint per legal action, in the order of `legal_actions`.
     fn move_hints(&self, _state: &S, _context: OrderingContext<'_>, hints: &mut Vec<MoveHint>) {
         hints.clear();
     }

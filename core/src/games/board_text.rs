@@ -1,17 +1,12 @@
-//! Text of the small games: results, names of squares, drawn boards.
+//! Text of the board games: square names, parsing, ASCII boards.
 
 use std::fmt;
 
 use crate::error::Error;
 use crate::games::{Action, Game};
 
-/// Returns the result for player 0 of a game that `player` won.
-#[inline]
-pub(super) fn win_of(player: u8) -> i8 {
-    1 - 2 * player as i8
-}
-
-/// Returns `a1` for 0, with columns lettered from the left and rows numbered from the top; a number outside the board as it is.
+/// Formats a square: column letter from the left, row number from the top, `a1` for 0. Indices off the board are formatted as
+/// numbers.
 pub(super) fn square_name(square: Action, side: Action) -> String {
     if square < side * side {
         format!("{}{}", char::from(b'a' + (square % side) as u8), square / side + 1)
@@ -20,7 +15,7 @@ pub(super) fn square_name(square: Action, side: Action) -> String {
     }
 }
 
-/// Returns the legal action named `text`; ignores case and surrounding blanks.
+/// Parses the name of a legal action, ignoring case and surrounding whitespace.
 pub(super) fn parse_by_name<G: Game>(game: &G, text: &str) -> Result<Action, Error> {
     let mut legal = Vec::new();
     game.legal_actions(&mut legal);
@@ -32,7 +27,7 @@ pub(super) fn parse_by_name<G: Game>(game: &G, text: &str) -> Result<Action, Err
     Err(Error::InvalidAction(format!("{text:?} is not a legal action of {}: {choice}", G::NAME)))
 }
 
-/// Returns the symbol of a square with a stone of player 0, player 1, or none.
+/// Returns the symbol of a square; `held` tells whether player 0 and player 1 occupy it.
 pub(super) fn stone_symbol(held: [bool; 2]) -> char {
     match held {
         [true, _] => 'X',
@@ -41,7 +36,7 @@ pub(super) fn stone_symbol(held: [bool; 2]) -> char {
     }
 }
 
-/// Returns the last line of a drawn board.
+/// Writes the last line of an ASCII board: the player to move or the result.
 pub(super) fn write_status<G: Game>(game: &G, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     formatter.write_str(match (game.outcome(), game.to_play()) {
         (None, 0) => "X to move",

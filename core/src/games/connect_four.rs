@@ -1,15 +1,16 @@
-//! Connect four on 7 columns and 6 rows. Action = column 0-6 from the left; people write `1`-`7`.
+//! Connect four on 7 columns and 6 rows. Action = column 0-6 from the left. Notation: `1`-`7`.
 
 use std::fmt;
 
 use super::analysis::{Analyzed, NoAnalysis};
-use super::board_text::{parse_by_name, stone_symbol, win_of, write_status};
+use super::board_text::{parse_by_name, stone_symbol, write_status};
+use super::game::win_for;
 use crate::error::Error;
 use crate::games::{Action, Game};
 use crate::runtime::random::Random;
 
-// A column takes seven bits, lowest cell first. The seventh stays 0, so that lines do not wrap to the next column and the carry
-// of a full column is caught.
+// Bitboards have seven bits per column, lowest cell first. The seventh is a sentinel, always 0: lines do not wrap to the next
+// column, and the carry of a full column stays in it.
 pub(crate) const COLUMNS: u32 = 7;
 pub(crate) const ROWS: u32 = 6;
 pub(crate) const STRIDE: u32 = ROWS + 1;
@@ -17,10 +18,10 @@ pub(crate) const BOTTOM: u64 = 0x0000_0408_1020_4081;
 const TOP: u64 = BOTTOM << (ROWS - 1);
 pub(crate) const BOARD: u64 = (TOP << 1) - BOTTOM;
 pub(crate) const COLUMN: u64 = (1 << STRIDE) - 1;
-/// The places of the columns' lowest bits, one byte each.
+/// Bit indices of the columns' lowest cells, one byte each.
 const ALL_COLUMNS: u64 = 0x2A_23_1C_15_0E_07_00;
 
-/// The bits of a column as cells of an observation plane, whose rows count from the top.
+/// Maps the bits of a column to an observation plane, whose rows are numbered from the top.
 static PLANE_OF_COLUMN: [u64; 64] = {
     let mut table = [0; 64];
     let mut cells = 0;
@@ -83,10 +84,10 @@ fn has_line(stones: u64) -> bool {
     (line_along(1) | line_along(STRIDE - 1) | line_along(STRIDE) | line_along(STRIDE + 1)) != 0
 }
 
-/// Removes the byte at bit `place`.
+/// Removes the byte at bit `shift`.
 #[inline]
-fn without_byte(bytes: u64, place: u32) -> u64 {
-    let before = (1 << place) - 1;
+fn without_byte(bytes: u64, shift: u32) -> u64 {
+    let before = (1 << shift) - 1;
     (bytes & before) | (bytes >> 8 & !before)
 }
 
@@ -114,7 +115,7 @@ impl Game for ConnectFour {
         // Only the player who moved last can have completed a line.
         let [_, other] = self.own_and_other();
         if has_line(other) {
-            Some(win_of(self.turn ^ 1))
+            Some(win_for(self.turn ^ 1))
         } else {
             (self.filled() == BOARD).then_some(0)
         }
@@ -163,7 +164,7 @@ impl Game for ConnectFour {
         let (mut open_columns, mut open_count) = (ALL_COLUMNS, COLUMNS);
         let mut full = self.filled() & TOP;
         while full != 0 {
-            // From the right, so that the remaining columns keep their places.
+            // From the right, so that the remaining columns keep their byte positions.
             let column = full.ilog2() / STRIDE;
             full &= !(COLUMN << (column * STRIDE));
             open_columns = without_byte(open_columns, 8 * column);
@@ -171,23 +172,23 @@ impl Game for ConnectFour {
         }
         let mut landing = self.filled().wrapping_add(BOTTOM);
         let [mut mover, mut other] = self.own_and_other();
-        // A copy stays in registers, as do the boards, which are swapped every move.
+        // A local copy stays in registers, as do the boards, which are swapped after every move.
         let mut stream = random.clone();
         let mut result = None;
         let mut left = max_depth;
         while left != 0 {
             left -= 1;
-            let place = 8 * stream.choose(open_count);
-            let cell = landing & COLUMN << (open_columns >> place & 63);
+            let shift = 8 * stream.choose(open_count);
+            let cell = landing & COLUMN << (open_columns >> shift & 63);
             landing = landing.wrapping_add(cell);
             (mover, other) = (other, mover | cell);
             if has_line(other) {
-                // Odd moves are those of the player who began here.
-                result = Some(win_of(self.turn ^ (max_depth - left + 1) as u8 & 1));
+                // The player to move at the start makes the odd moves.
+                result = Some(win_for(self.turn ^ (max_depth - left + 1) as u8 & 1));
                 break;
             }
             if cell & TOP != 0 {
-                open_columns = without_byte(open_columns, place);
+                open_columns = without_byte(open_columns, shift);
                 open_count -= 1;
                 if open_count == 0 {
                     result = Some(0);
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_in_the_four_directions_win() {
+    fn lines_in_all_four_directions_win() {
         let across = after(&[0, 0, 1, 1, 2, 2, 3]);
         let upward = after(&[6, 0, 5, 0, 6, 0, 5, 0]);
         let rising = after(&[0, 1, 1, 2, 2, 3, 2, 3, 3, 6, 3]);
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn board_is_drawn_and_observed_from_the_top() {
+    fn board_text_and_observation_start_at_the_top() {
         let game = after(&[3, 3, 6]);
         let empty = ". . . . . . .\n";
         assert_eq!(game.to_string(), empty.repeat(4) + ". . . O . . .\n. . . X . . X\n1 2 3 4 5 6 7\nO to move");

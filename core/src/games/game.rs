@@ -6,7 +6,7 @@ use std::hash::Hash;
 use crate::error::Error;
 use crate::runtime::random::Random;
 
-/// A move as an index into the action space.
+/// A move, as an index into the action space.
 pub type Action = u16;
 
 /// A state of a two-player zero-sum game: a value type.
@@ -56,8 +56,8 @@ pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 
     /// `legal_actions`). The game must not be over.
     fn play_random(&mut self, random: &mut Random);
 
-    /// Plays at random to the end in the sense of `outcome_in_search`; returns the result for player 0, None if `max_depth`
-    /// moves did not reach it.
+    /// Plays uniformly random moves to the end in the sense of `outcome_in_search`; returns the result for player 0, None if
+    /// `max_depth` moves do not reach the end.
     fn playout(&mut self, random: &mut Random, max_depth: u32) -> Option<i8> {
         for _ in 0..max_depth {
             if let Some(result) = self.outcome_in_search() {
@@ -80,6 +80,12 @@ pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 
     /// Writes the observation for the player to move: bit planes (bit `row * WIDTH + column`), then the constants of the scalar
     /// planes.
     fn pack_observation(&self, planes: &mut [u64], scalars: &mut [f32]);
+}
+
+/// Returns the result for player 0 of a game won by `player`.
+#[inline]
+pub(super) fn win_for(player: u8) -> i8 {
+    1 - 2 * player as i8
 }
 
 /// Unpacks an observation to `f32` planes of `(PLANES + SCALARS) * HEIGHT * WIDTH` numbers.

@@ -1,4 +1,4 @@
-//! The traits of games and worlds, and the compiled games.
+//! The traits of games, worlds and leaf analyses, and the compiled games.
 
 pub mod analysis;
 mod board_text;

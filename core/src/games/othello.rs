@@ -1,7 +1,7 @@
 //! Othello on 8x8, numbered as in OpenSpiel: action `row * 8 + column` with a1 = 0 at the top left, 64 = pass.
 //!
 //! Player 0 is Black and moves first (drawn as X). A player without a move must pass while the other has one;
-//! the game ends when neither has, and the player with more discs wins. People write `d3` and `pass`.
+//! the game ends when neither has, and the player with more discs wins. Notation: `d3`, `pass`.
 
 use std::fmt;
 
@@ -12,12 +12,12 @@ use crate::games::{Action, Game};
 use crate::runtime::random::Random;
 
 const PASS: Action = 64;
-/// All columns but the outer two: a run of discs sideways that is to be flipped never holds those.
+/// All columns but the outer two: horizontal and diagonal runs of flipped discs never contain those.
 const INNER_COLUMNS: u64 = 0x7E7E_7E7E_7E7E_7E7E;
 const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x80 * EACH_BYTE;
 
-/// For each square, the squares beyond it on the right, down left, down, down right: all of them higher bits; and on the left.
+/// Rays by square: right, down left, down, down right, all of higher bits; and left.
 static RAYS: [[u64; 5]; 64] = {
     const STEPS: [(i32, i32); 5] = [(0, 1), (1, -1), (1, 0), (1, 1), (0, -1)];
     let mut table = [[0; 5]; 64];
@@ -39,7 +39,7 @@ static RAYS: [[u64; 5]; 64] = {
     table
 };
 
-/// The place of the k-th set bit of a byte.
+/// The index of the k-th set bit of a byte.
 static BIT_OF_BYTE: [[u8; 8]; 256] = {
     let mut table = [[0; 8]; 256];
     let mut byte = 0;
@@ -57,10 +57,10 @@ static BIT_OF_BYTE: [[u8; 8]; 256] = {
     table
 };
 
-/// The empty squares where `own` can move: from each own disc, in each direction, over a run of the other's discs.
+/// Returns the squares where `own` can move (Kogge-Stone fill).
 #[inline]
 fn moves(own: u64, other: u64) -> u64 {
-    // Kogge-Stone: the fill reaches 1, 2, 4, then 6 steps, as many discs as a line can hold between two ends.
+    // The fill reaches 1, 2, 4, then 6 steps, the longest run between two ends.
     let both_ways = |step: u32, run: u64| {
         let mut up = run & own << step;
         let mut down = run & own >> step;
@@ -79,17 +79,17 @@ fn moves(own: u64, other: u64) -> u64 {
     reached & !(own | other)
 }
 
-/// Asked only when the player to move cannot, so kept out of the code of a playout.
+/// Cold: called only if the player to move has no move, so kept out of the playout loop.
 #[cold]
 fn can_move(own: u64, other: u64) -> bool {
     moves(own, other) != 0
 }
 
-/// The discs of `other` that turn when `own` moves to `square`.
+/// Returns the discs of `other` that a move of `own` to `square` flips.
 #[inline]
 fn flips(own: u64, other: u64, square: usize) -> u64 {
-    // Adding one to the other's discs, with all bits outside the ray set, carries to the first square of the ray that the other
-    // does not hold: an own disc there closes the run. The directions up are the directions down of the board turned over.
+    // Adding one to the other's discs, with all bits outside the ray set, carries to the first square of the ray without one: an
+    // own disc there closes the run. Upward rays are downward rays of the vertically flipped board.
     let closed_run = |own: u64, other: u64, ray: u64| {
         let end = (other | !ray).wrapping_add(1) & ray & own;
         end.saturating_sub(1) & ray
@@ -97,22 +97,22 @@ fn flips(own: u64, other: u64, square: usize) -> u64 {
     let square = square & 63;
     let [right, down_left, down, down_right, left] = RAYS[square];
     let [_, up_left, up, up_right, _] = RAYS[square ^ 56];
-    let (own_turned, other_turned) = (own.swap_bytes(), other.swap_bytes());
+    let (own_flipped, other_flipped) = (own.swap_bytes(), other.swap_bytes());
     let flipped_down = closed_run(own, other, right)
         | closed_run(own, other, down_left)
         | closed_run(own, other, down)
         | closed_run(own, other, down_right);
-    let flipped_up = closed_run(own_turned, other_turned, up_left)
-        | closed_run(own_turned, other_turned, up)
-        | closed_run(own_turned, other_turned, up_right);
-    // To the left, lower bits, no carry runs: the first square that the other does not hold is the highest such bit.
+    let flipped_up = closed_run(own_flipped, other_flipped, up_left)
+        | closed_run(own_flipped, other_flipped, up)
+        | closed_run(own_flipped, other_flipped, up_right);
+    // To the left, towards lower bits, there is no carry: the first square without a disc of `other` is the highest such bit.
     let end = 1 << 63 >> (left & !other | 1).leading_zeros() & left & own;
     let flipped_left = (end.wrapping_neg() << 1) & left;
     flipped_down | flipped_left | flipped_up.swap_bytes()
 }
 
-/// One of the set bits (there must be some), as the `random.choose(n)`-th in ascending order. Without loops and branches, as
-/// those are mispredicted at nearly every move of a playout.
+/// Returns the index of the `random.choose(n)`-th of the n > 0 set bits, in ascending order. Branch-free, since branches would be
+/// mispredicted at nearly every move of a playout.
 #[inline]
 fn choose_bit(bits: u64, random: &mut Random) -> usize {
     let pairs = bits - (bits >> 1 & 0x5555_5555_5555_5555);
@@ -135,7 +135,7 @@ pub struct Othello {
     own: u64,
     /// The discs of the other player.
     other: u64,
-    /// Where the player to move can: kept, as it tells also whether to pass and whether the game is over.
+    /// The legal moves, stored since they also decide passes and the end of the game.
     moves: u64,
     turn: u8,
     over: bool,
@@ -148,7 +148,7 @@ impl Othello {
         Self { own, other, moves: moves_here, turn, over: moves_here == 0 && !can_move(other, own) }
     }
 
-    /// The discs of player 0 and of player 1.
+    /// Returns the discs of player 0 and of player 1.
     fn discs(&self) -> [u64; 2] {
         if self.turn == 0 {
             [self.own, self.other]
@@ -161,7 +161,7 @@ impl Othello {
 impl Game for Othello {
     const NAME: &'static str = "othello";
     const NUM_ACTIONS: usize = 65;
-    /// Four squares are filled from the start.
+    /// Four squares are occupied from the start.
     const MAX_LEGAL: usize = 60;
     const PLANES: usize = 2;
     const SCALARS: usize = 1;
@@ -220,7 +220,7 @@ impl Game for Othello {
 
     #[inline]
     fn play_random(&mut self, random: &mut Random) {
-        // The only choice is to pass: nothing is drawn.
+        // A forced pass draws no random number.
         self.play(if self.moves == 0 { PASS } else { choose_bit(self.moves, random) as Action });
     }
 
@@ -266,8 +266,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_cannot_move_passes_and_only_then() {
-        // White on a1, black on b1, c1 empty: Black, to move, has nothing to close a run with; White takes c1.
+    fn pass_is_legal_only_without_moves() {
+        // White on a1, black on b1, c1 empty: Black, to move, cannot close a run; White takes c1.
         let mut game = Othello::with_discs(1 << 1, 1, 0);
         assert!((0..66).all(|action| game.is_legal(action) == (action == PASS)));
         assert_eq!(game.parse_action("Pass"), Ok(PASS));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn full_boards_end_by_count() {
+    fn full_boards_are_decided_by_disc_count() {
         for (black, result) in [(u64::MAX, 1), (u64::MAX << 32, 0), (u64::MAX << 33, -1)] {
             assert_eq!(Othello::with_discs(black, !black, 0).outcome(), Some(result));
             assert_eq!(Othello::with_discs(!black, black, 1).outcome(), Some(result));

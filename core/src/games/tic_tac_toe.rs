@@ -1,12 +1,13 @@
 //! Tic-tac-toe on 3x3. Action `row * 3 + column`, row 0 at the top.
 //!
-//! People write a square as column letter `a`-`c` and row number `1`-`3` **counted from the top**: `a1` is the top left corner,
-//! `b2` the centre. The plain numbers `0`-`8` are read as well.
+//! Notation: column letter `a`-`c` and row number `1`-`3` **counted from the top**: `a1` is the top left corner, `b2` the centre.
+//! Action numbers `0`-`8` are parsed too.
 
 use std::fmt;
 
 use super::analysis::{Analyzed, NoAnalysis};
-use super::board_text::{parse_by_name, square_name, stone_symbol, win_of, write_status};
+use super::board_text::{parse_by_name, square_name, stone_symbol, write_status};
+use super::game::win_for;
 use crate::error::Error;
 use crate::games::{Action, Game};
 use crate::runtime::random::Random;
@@ -29,7 +30,7 @@ static HAS_LINE: [bool; 512] = {
     table
 };
 
-/// For a set of filled squares, the empty ones in ascending order, four bits each: the k-th is found without a loop.
+/// By set of filled squares, the empty ones in ascending order, four bits each: selects the k-th without a loop.
 static EMPTY_SQUARES: [u64; 512] = {
     let mut table = [0; 512];
     let mut filled = 0;
@@ -86,7 +87,7 @@ impl Game for TicTacToe {
         // Only the player who has just moved can have made a line.
         let last = self.to_play() ^ 1;
         if HAS_LINE[usize::from(self.stones[usize::from(last)] & BOARD)] {
-            Some(win_of(last))
+            Some(win_for(last))
         } else {
             (self.ply >= 9).then_some(0)
         }
@@ -122,7 +123,7 @@ impl Game for TicTacToe {
         if let Some(result) = self.outcome() {
             return Some(result);
         }
-        // The boards change hands at every move, so that they stay in registers.
+        // The boards are swapped after every move, so that they stay in registers.
         let mut mover = self.stones[usize::from(self.to_play())] & BOARD;
         let mut other = self.stones[usize::from(self.to_play() ^ 1)] & BOARD;
         let mut result = None;
@@ -132,7 +133,7 @@ impl Game for TicTacToe {
             self.ply += 1;
             (mover, other) = (other, mover);
             if HAS_LINE[usize::from(other & BOARD)] {
-                result = Some(win_of(self.to_play() ^ 1));
+                result = Some(win_for(self.to_play() ^ 1));
                 break;
             }
             if self.ply == 9 {
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_game_has_the_known_size() {
+    fn game_tree_has_the_known_size() {
         let (mut seen, mut ends) = (HashSet::new(), [0; 3]);
         walk(TicTacToe::start(), &mut seen, &mut ends);
         assert_eq!(seen.len(), 5478);
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_read_back() {
+    fn action_text_round_trips() {
         let game = TicTacToe::start();
         assert!((0..9).all(|action| game.parse_action(&action.to_string()) == Ok(action)));
         assert_eq!((game.action_to_string(5).as_str(), game.parse_action(" C2 ")), ("c2", Ok(5)));
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn board_is_drawn() {
+    fn board_text_shows_stones_and_status() {
         assert_eq!(after(&[4, 0]).to_string(), "  a b c\n1 O . .\n2 . X .\n3 . . .\nX to move");
         assert!(after(&[0, 3, 1, 4, 2]).to_string().ends_with("X wins"));
         assert!(after(&[0, 3, 1, 4, 8, 5]).to_string().ends_with("O wins"));
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn observation_is_from_the_mover() {
+    fn observation_is_from_the_perspective_of_the_mover() {
         let (mut planes, mut scalars) = ([0; 2], [9.0]);
         after(&[4, 0, 8]).pack_observation(&mut planes, &mut scalars);
         assert_eq!((planes, scalars), ([1, 1 << 4 | 1 << 8], [0.0]));

@@ -5,9 +5,9 @@ use super::analysis::{Analyzed, LeafAnalysis, NoAnalysis};
 use super::Action;
 use crate::runtime::random::Random;
 
-/// The kind of position that a search walks through.
+/// The environment that a search descends through.
 pub trait World: Send + Sync + 'static {
-    /// The engine's part of a position during a descent.
+    /// The state of a position during a descent.
     type State: Clone + std::fmt::Debug + Send + Sync + 'static;
     /// The leaf-analysis hook.
     type Analysis: LeafAnalysis<Self::State>;
@@ -20,7 +20,7 @@ pub trait World: Send + Sync + 'static {
     /// Upper bound of the legal actions of a position; None: the size of the action space.
     const MAX_LEGAL: Option<usize> = None;
 
-    // Worlds with slots keep these defaults; the engine calls none of them there.
+    // Compiled games override these defaults; the engine does not call them in worlds with slots.
 
     /// Plays a legal action.
     #[inline]
@@ -40,7 +40,7 @@ pub trait World: Send + Sync + 'static {
     fn legal_actions(_state: &Self::State, actions: &mut Vec<Action>) {
         actions.clear();
     }
-    /// Plays at random to the end; returns the result for player 0, None if `max_depth` moves did not reach it.
+    /// Plays uniformly random moves to the end; returns the result for player 0, None if `max_depth` moves do not reach the end.
     #[inline]
     fn playout(_state: &mut Self::State, _random: &mut Random, _max_depth: u32) -> Option<i8> {
         None
@@ -80,7 +80,7 @@ impl<G: Analyzed> World for Compiled<G> {
     }
 }
 
-/// The world of a game written in Python: the engine knows a position by its slot alone.
+/// The world of a game written in Python: the engine knows positions by slot alone.
 #[derive(Debug)]
 pub struct PythonGame;
 

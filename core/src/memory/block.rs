@@ -1,4 +1,4 @@
-//! Fixed-size blocks, of which trees consist.
+//! Fixed-size blocks of elements, the allocation unit of trees.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -10,11 +10,11 @@ use super::slab::{Allocation, Pool};
 
 /// Element types of blocks. All-zero bytes are a valid value.
 pub(crate) trait Element: Copy + Zeroable + Send + Sync + 'static {
-    /// Returns the pool of blocks of this capacity; None: each block is allocated by itself.
+    /// Returns the pool of blocks of this capacity; None allocates each block separately.
     fn pool(capacity: usize) -> Option<&'static Pool<Self>>;
 }
 
-/// A boxed slice of arbitrary initial content: zeros, or what another tree left.
+/// A boxed slice whose initial content is arbitrary: zeros, or the content of a released block.
 pub(crate) struct Block<T: Element> {
     allocation: Allocation<T>,
     capacity: u32,
@@ -60,7 +60,7 @@ impl<T: Element> Deref for Block<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: that many aligned elements are valid from the start (zeros, or the content of a block of the same type) and
+        // SAFETY: `capacity` aligned elements are valid from the start (zeros, or the content of a block of the same type) and
         // belong to this block until it is dropped.
         #[expect(unsafe_code, reason = "see above")]
         unsafe {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_takes_no_more_room_than_a_vector() {
+    fn block_is_as_small_as_a_vector() {
         assert_eq!(size_of::<Block<u64>>(), size_of::<Vec<u64>>());
     }
 
@@ -108,12 +108,12 @@ mod tests {
 
         /// Allocated, cloned, moved between threads and released in any order, blocks keep their content.
         #[test]
-        fn blocks_keep_what_is_written(steps in prop::collection::vec((0usize..8, 0usize..5, any::<usize>()), 1..400)) {
+        fn blocks_keep_their_content(steps in prop::collection::vec((0usize..8, 0usize..5, any::<usize>()), 1..400)) {
             let mut held: Vec<(u64, Block<u64>)> = Vec::new();
-            for (number, (what, kind, which)) in steps.into_iter().enumerate() {
+            for (number, (operation, kind, pick)) in steps.into_iter().enumerate() {
                 let (number, capacity) = (number as u64, [1024, 2048, 4096, 16384, 4096 + 5][kind]);
-                let place = which % held.len().max(1);
-                match what {
+                let place = pick % held.len().max(1);
+                match operation {
                     0..4 => held.push((number, filled(capacity, number))),
                     4 if !held.is_empty() => drop(held.swap_remove(place)),
                     5 if !held.is_empty() => {
@@ -121,13 +121,13 @@ mod tests {
                         held.push(copy);
                     }
                     6 if !held.is_empty() => {
-                        let (_, gone) = held.swap_remove(place);
-                        std::thread::spawn(move || drop(gone)).join().expect("dropping does not panic");
+                        let (_, removed) = held.swap_remove(place);
+                        std::thread::spawn(move || drop(removed)).join().expect("dropping does not panic");
                     }
                     7 => held.push((number, std::thread::spawn(move || filled(capacity, number)).join().expect("filled"))),
                     _ => {}
                 }
-                if what >= 4 {
+                if operation >= 4 {
                     for (number, block) in &held {
                         prop_assert!(block.iter().all(|word| word == number));
                     }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn many_blocks_at_once_do_not_overlap() {
+    fn concurrent_blocks_do_not_overlap() {
         // Enough for small and huge slabs, on several threads.
         let work = |thread: u64| {
             let mut held: Vec<Block<u64>> = (0..400).map(|number| filled(1024, thread << 32 | number)).collect();

@@ -1,4 +1,4 @@
-//! The allocator of the trees: pages of the operating system, slabs of blocks, typed blocks.
+//! The allocator of search trees.
 
 pub(crate) mod block;
 mod pages;

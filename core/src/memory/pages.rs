@@ -1,20 +1,20 @@
-//! Pages of the operating system. With 4 KiB pages, TLB misses take a fifth of a search over thousands of trees; large pieces
-//! therefore use huge pages where available.
+//! Anonymous mappings backed by transparent huge pages (`MADV_HUGEPAGE`), since 4 KiB pages cost a fifth of a batched search in
+//! TLB misses.
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
 use std::ptr::NonNull;
 
 /// Bytes of a huge page.
 pub(crate) const HUGE: usize = 2 << 20;
-/// Alignment of every piece.
+/// Alignment of every region.
 const ALIGNMENT: usize = 16;
 
-/// A piece of memory, initially zero.
+/// A region of memory, initially zero.
 #[derive(Debug)]
 pub(crate) struct Pages {
     start: NonNull<u8>,
     bytes: usize,
-    /// Whether it was mapped directly, not allocated.
+    /// Whether it is a mapping of its own rather than memory of the allocator.
     mapped: bool,
 }
 
@@ -23,8 +23,8 @@ pub(crate) struct Pages {
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// Allocates a piece.
-    pub(crate) fn plain(bytes: usize) -> Self {
+    /// Allocates a region from the global allocator.
+    pub(crate) fn from_allocator(bytes: usize) -> Self {
         let layout = Self::layout(bytes);
         // SAFETY: the layout is not empty.
         #[expect(unsafe_code, reason = "see above")]
@@ -35,7 +35,7 @@ impl Pages {
 
     /// Maps one huge page, or allocates as much if mapping fails.
     pub(crate) fn huge() -> Self {
-        map_huge().map_or_else(|| Self::plain(HUGE), |start| Self { start, bytes: HUGE, mapped: true })
+        map_huge().map_or_else(|| Self::from_allocator(HUGE), |start| Self { start, bytes: HUGE, mapped: true })
     }
 
     /// Returns the first byte.
@@ -58,7 +58,7 @@ impl Drop for Pages {
         if self.mapped {
             unmap(self.start, self.bytes);
         } else {
-            // SAFETY: allocated by `plain` with the same layout, and freed once.
+            // SAFETY: allocated by `from_allocator` with the same layout, and freed once.
             #[expect(unsafe_code, reason = "see above")]
             unsafe {
                 dealloc(self.start.as_ptr(), Self::layout(self.bytes));
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_huge_page_begins_where_one_can() {
+    fn huge_pages_are_aligned() {
         let pages = Pages::huge();
         assert_eq!(pages.bytes(), HUGE);
         if cfg!(target_os = "linux") {

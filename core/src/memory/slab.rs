@@ -1,8 +1,7 @@
-//! A slab allocator of blocks. Trees are created and dropped by thousands for every move; the system allocator would return
-//! their memory to the system each time, and page faults would cost as much as searching.
+//! A slab allocator of blocks. Thousands of trees are created and dropped per move; the system allocator would unmap their memory
+//! each time, and page faults would cost as much as searching.
 //!
-//! Idle slabs are returned to the system above a limit, so that one very large tree does not keep its memory. The slabs of the
-//! least recently used pool go first.
+//! Idle slabs above a limit are unmapped, least recently used pool first, so that one very large tree does not keep its memory.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -17,7 +16,7 @@ const MAX_IDLE_BYTES: usize = 256 << 20;
 const SMALL_SLAB: usize = 64 << 10;
 /// Upper bound of the bytes of a pool's small slabs.
 const MAX_SMALL_BYTES: usize = 2 << 20;
-/// Number of shards of a pool, against lock contention.
+/// Shards of a pool, against lock contention.
 const SHARDS: usize = 16;
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -29,7 +28,7 @@ static CLOCK: AtomicUsize = AtomicUsize::new(0);
 /// The registered pools.
 static POOLS: Mutex<Vec<&'static dyn AnyPool>> = Mutex::new(Vec::new());
 
-/// The locks of this module.
+/// Guards of all locks of this module.
 #[cfg(unix)]
 pub(crate) struct Locks {
     _pools: MutexGuard<'static, Vec<&'static dyn AnyPool>>,
@@ -68,7 +67,7 @@ thread_local! {
     };
 }
 
-/// Memory of one block and its origin, exclusively owned until it is released.
+/// The memory of one block and its place in a slab, exclusively owned until it is released.
 #[derive(Debug)]
 pub(crate) struct Allocation<T> {
     pub(crate) start: NonNull<T>,
@@ -78,13 +77,13 @@ pub(crate) struct Allocation<T> {
 }
 
 impl<T> Allocation<T> {
-    /// Wraps memory that is part of no slab; its owner restores the box.
+    /// Wraps memory outside the slabs; the owner turns it back into a box.
     pub(crate) fn boxed(list: Box<[T]>) -> Self {
         Self { start: NonNull::from(Box::leak(list)).cast(), slab: u32::MAX, place: 0, shard: 0 }
     }
 }
 
-/// Slabs of blocks of `capacity` elements: zeros at first, later the content of former blocks.
+/// Slabs of blocks of `capacity` elements: zeros at first, later the content of released blocks.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
     shards: [PaddedShard; SHARDS],
@@ -106,7 +105,7 @@ struct PaddedShard(Mutex<Shard>);
 #[derive(Debug)]
 struct Slab {
     pages: Pages,
-    blocks: u16,
+    num_blocks: u16,
     /// Places of free blocks.
     free: Vec<u16>,
 }
@@ -142,7 +141,7 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Distance of blocks: an odd number of cache lines, so that blocks do not start in the same few cache sets.
+    /// Returns the distance of blocks: an odd number of cache lines, so that block starts spread over the cache sets.
     const fn stride(&self) -> usize {
         ((self.capacity * size_of::<T>()).div_ceil(LINE) | 1) * LINE
     }
@@ -178,18 +177,18 @@ impl<T> Pool<T> {
 
     /// Releases what `allocate` returned.
     pub(crate) fn release(&self, allocation: &Allocation<T>) {
-        let kept = self.shard(usize::from(allocation.shard)).release(allocation.slab, allocation.place);
-        if kept.is_some_and(|kept| kept > MAX_IDLE_BYTES) {
-            let mut unneeded = Vec::new();
+        let idle_bytes = self.shard(usize::from(allocation.shard)).release(allocation.slab, allocation.place);
+        if idle_bytes.is_some_and(|bytes| bytes > MAX_IDLE_BYTES) {
+            let mut evicted = Vec::new();
             let mut pools = pools();
             pools.sort_unstable_by_key(|pool| pool.last_used());
             while IDLE_BYTES.load(Ordering::Relaxed) > MAX_IDLE_BYTES {
                 let Some(slab) = pools.iter().find_map(|pool| pool.evict_idle_slab()) else { break };
-                unneeded.push(slab);
+                evicted.push(slab);
             }
-            // Unmapped without the lock.
+            // Unmaps after unlocking.
             drop(pools);
-            drop(unneeded);
+            drop(evicted);
         }
     }
 
@@ -207,13 +206,13 @@ impl<T> Pool<T> {
         let is_small = 2 * stride <= SMALL_SLAB && self.small.load(Ordering::Relaxed) < MAX_SMALL_BYTES;
         let pages = if is_small {
             self.small.fetch_add(SMALL_SLAB, Ordering::Relaxed);
-            Pages::plain(SMALL_SLAB)
+            Pages::from_allocator(SMALL_SLAB)
         } else {
             Pages::huge()
         };
-        let blocks = u16::try_from(pages.bytes() / stride).unwrap_or(u16::MAX);
+        let num_blocks = u16::try_from(pages.bytes() / stride).unwrap_or(u16::MAX);
         IDLE_BYTES.fetch_add(pages.bytes(), Ordering::Relaxed);
-        Slab { pages, blocks, free: (0..blocks).rev().collect() }
+        Slab { pages, num_blocks, free: (0..num_blocks).rev().collect() }
     }
 }
 
@@ -224,14 +223,14 @@ impl<T> AnyPool for Pool<T> {
     }
 
     fn evict_idle_slab(&self) -> Option<Slab> {
-        let unneeded = self.shards.iter().find_map(|shard| shard.0.try_lock().ok()?.evict_idle_slab());
-        if let Some(slab) = &unneeded {
+        let evicted = self.shards.iter().find_map(|shard| shard.0.try_lock().ok()?.evict_idle_slab());
+        if let Some(slab) = &evicted {
             IDLE_BYTES.fetch_sub(slab.pages.bytes(), Ordering::Relaxed);
             if slab.pages.bytes() == SMALL_SLAB {
                 self.small.fetch_sub(SMALL_SLAB, Ordering::Relaxed);
             }
         }
-        unneeded
+        evicted
     }
 
     fn last_used(&self) -> usize {
@@ -242,7 +241,7 @@ impl<T> AnyPool for Pool<T> {
 impl Shard {
     /// Removes an idle slab.
     fn evict_idle_slab(&mut self) -> Option<Slab> {
-        let is_free = |slab: &Slab| slab.free.len() == usize::from(slab.blocks);
+        let is_free = |slab: &Slab| slab.free.len() == usize::from(slab.num_blocks);
         let at = self.open.iter().position(|&id| self.slabs[id as usize].as_ref().is_some_and(is_free))?;
         let id = self.open.remove(at);
         self.vacant.push(id);
@@ -253,7 +252,7 @@ impl Shard {
     fn allocate(&mut self) -> Option<Free> {
         let id = *self.open.last()?;
         let slab = self.slabs[id as usize].as_mut()?;
-        let was_idle = slab.free.len() == usize::from(slab.blocks);
+        let was_idle = slab.free.len() == usize::from(slab.num_blocks);
         if was_idle {
             IDLE_BYTES.fetch_sub(slab.pages.bytes(), Ordering::Relaxed);
         }
@@ -285,7 +284,7 @@ impl Shard {
             self.open.push(id);
         }
         let bytes = slab.pages.bytes();
-        (slab.free.len() == usize::from(slab.blocks)).then(|| IDLE_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes)
+        (slab.free.len() == usize::from(slab.num_blocks)).then(|| IDLE_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes)
     }
 }
 
@@ -294,24 +293,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slabs_that_nobody_needs_go_back_to_the_system() {
+    fn idle_slabs_above_the_limit_are_unmapped() {
         static POOL: Pool<u64> = Pool::new(1024);
         let wanted = 2 * MAX_IDLE_BYTES / 8192;
         let allocations: Vec<Allocation<u64>> = (0..wanted).map(|_| POOL.allocate()).collect();
         let slabs = || POOL.shards.iter().map(|shard| shard.0.lock().expect("no panic").slabs.iter().flatten().count()).sum::<usize>();
-        let most = slabs();
-        assert!(most > MAX_IDLE_BYTES / (2 << 20), "there are more than would be kept");
+        let peak = slabs();
+        assert!(peak > MAX_IDLE_BYTES / (2 << 20), "more than the limit");
         allocations.iter().for_each(|allocation| POOL.release(allocation));
         assert!(IDLE_BYTES.load(Ordering::Relaxed) <= MAX_IDLE_BYTES);
-        assert!(slabs() < most);
+        assert!(slabs() < peak);
         static OTHER: Pool<u64> = Pool::new(2048);
         let other: Vec<Allocation<u64>> = (0..MAX_IDLE_BYTES / 4 / 16384).map(|_| OTHER.allocate()).collect();
         other.iter().for_each(|allocation| OTHER.release(allocation));
-        let kept = |pool: &Pool<u64>| pool.shards.iter().map(|shard| shard.0.lock().expect("no panic").open.len()).sum::<usize>();
-        assert!(kept(&OTHER) > MAX_IDLE_BYTES / 5 / (2 << 20), "the slabs of the first have made room");
+        let open = |pool: &Pool<u64>| pool.shards.iter().map(|shard| shard.0.lock().expect("no panic").open.len()).sum::<usize>();
+        assert!(open(&OTHER) > MAX_IDLE_BYTES / 5 / (2 << 20), "slabs of the first pool are evicted");
         assert!(IDLE_BYTES.load(Ordering::Relaxed) <= MAX_IDLE_BYTES);
         let again = POOL.allocate();
-        assert!(allocations.iter().any(|allocation| allocation.start == again.start), "what was kept is used again");
+        assert!(allocations.iter().any(|allocation| allocation.start == again.start), "idle slabs are reused");
         POOL.release(&again);
     }
 }

@@ -1,12 +1,12 @@
-//! Vectors of large elements, constructed and dropped in place by several threads: moving thousands of trees costs as much as
-//! creating them.
+//! Parallel in-place construction and drop of vectors of large elements: moving thousands of trees costs as much as creating
+//! them.
 
 use std::mem::ManuallyDrop;
 
 use crate::runtime::thread_pool::parallel_for;
 
-/// Appends `count` elements to a vector, in chunks of `size` on up to `threads` threads. `make` gets the index among the new
-/// elements and a value per chunk.
+/// Appends `count` elements to a vector, in chunks of `size` on up to `threads` threads. `make` receives the index among the new
+/// elements and a scratch value per chunk.
 pub(crate) fn parallel_extend<T: Send, S: Default>(
     list: &mut Vec<T>,
     count: usize,
@@ -15,10 +15,10 @@ pub(crate) fn parallel_extend<T: Send, S: Default>(
 ) {
     list.reserve(count);
     let spare = &mut list.spare_capacity_mut()[..count];
-    parallel_for(threads, spare.chunks_mut(size).enumerate(), |(piece, places)| {
-        let mut own = S::default();
-        for (place, element) in places.iter_mut().enumerate() {
-            element.write(make(piece * size + place, &mut own));
+    parallel_for(threads, spare.chunks_mut(size).enumerate(), |(chunk, slots)| {
+        let mut scratch = S::default();
+        for (offset, element) in slots.iter_mut().enumerate() {
+            element.write(make(chunk * size + offset, &mut scratch));
         }
     });
     // SAFETY: the elements are initialised, since `parallel_for` returns when every chunk is done; if one panics it unwinds,
@@ -32,8 +32,8 @@ pub(crate) fn parallel_extend<T: Send, S: Default>(
 /// Drops a vector in chunks of `size` elements on up to `threads` threads.
 pub(crate) fn parallel_drop<T: Send>(list: Vec<T>, (size, threads): (usize, usize)) {
     let mut list: Vec<ManuallyDrop<T>> = list.into_iter().map(ManuallyDrop::new).collect();
-    parallel_for(threads, list.chunks_mut(size), |piece| {
-        for element in piece {
+    parallel_for(threads, list.chunks_mut(size), |chunk| {
+        for element in chunk {
             // SAFETY: each element is in one chunk, each chunk is visited once, and the vector is not used afterwards.
             #[expect(unsafe_code, reason = "see above")]
             unsafe {
@@ -56,7 +56,7 @@ mod tests {
             let mut list = vec![(usize::MAX, Arc::clone(&shared))];
             parallel_extend(&mut list, count, (size, threads), |index, calls: &mut usize| {
                 *calls += 1;
-                assert!(*calls <= size, "something of its own for each piece");
+                assert!(*calls <= size, "one scratch value per chunk");
                 (index, Arc::clone(&shared))
             });
             assert!(list.iter().skip(1).map(|(index, _)| *index).eq(0..count));

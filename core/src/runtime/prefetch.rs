@@ -1,5 +1,4 @@
-//! Software prefetch. With thousands of trees none is in the cache when its turn comes, and cache misses would dominate a
-//! simulation.
+//! Software prefetch: hides cache misses when a thread interleaves thousands of trees.
 
 /// Bytes of a cache line.
 const LINE: usize = 64;

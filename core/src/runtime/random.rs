@@ -1,13 +1,14 @@
-//! Counter-based random numbers: every number is a function of (seed, call, row, simulation, purpose),
-//! so a search can be replayed from any point, on any thread. `python/pondertree/random.py` implements the same generator.
+//! Counter-based random numbers: every number is a function of (seed, call, row, simulation, purpose), so that a search can be
+//! replayed from any point, on any thread. `python/pondertree/random.py` implements the same generator.
 
+/// The increment of SplitMix64, 2^64 / golden ratio.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What a stream of numbers is for; purposes never share numbers.
+/// The purpose of a random stream; streams of different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {
-    /// Ties between scores, and the order in which unvisited moves are opened.
+    /// Ties between edge scores, and the order of untried edges.
     Select = 1,
     /// Random playouts.
     Playout = 2,
@@ -15,7 +16,7 @@ pub enum Purpose {
     RootMove = 3,
     /// Dirichlet noise at the root.
     Noise = 4,
-    /// Gumbel numbers at the root.
+    /// Gumbel variates at the root.
     Gumbel = 5,
 }
 
@@ -27,7 +28,7 @@ const fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Folds a word into a key. Not symmetric: `fold(fold(0, a), b)` and `fold(fold(0, b), a)` differ.
+/// Mixes a word into a key; the order of words matters.
 #[inline]
 #[must_use]
 pub const fn fold(key: u64, word: u64) -> u64 {
@@ -61,13 +62,13 @@ impl Random {
         mix(self.state)
     }
 
-    /// Returns what `uniform` returns after `count` other numbers.
+    /// Returns the value of `uniform` after `count` further draws, without advancing the stream.
     #[inline]
     #[must_use]
     pub fn uniform_ahead(&self, count: u64) -> f64 {
         let state = self.state.wrapping_add(GOLDEN.wrapping_mul(count + 1));
         let bits = mix(state) >> 11;
-        // Converted by halves, which vectorises without AVX-512.
+        // Converted in halves, which vectorises without AVX-512.
         const LOW: u64 = 0x4330_0000_0000_0000; // 2^52, the last bit of which is 1
         const HIGH: u64 = 0x4530_0000_0000_0000; // 2^84, the last bit of which is 2^32
         let low = f64::from_bits(LOW | (bits & 0xFFFF_FFFF)) - f64::from_bits(LOW);
@@ -75,13 +76,13 @@ impl Random {
         (high + low) * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Skips `count` numbers.
+    /// Skips `count` draws.
     #[inline]
     pub fn skip(&mut self, count: u64) {
         self.state = self.state.wrapping_add(GOLDEN.wrapping_mul(count));
     }
 
-    /// Returns a number below `n` by multiply and shift (Lemire 2019, without rejection: the bias is below 2^-24 for the sizes
+    /// Returns an integer below `n` by multiply and shift (Lemire 2019, without rejection: the bias is below 2^-24 for the sizes
     /// used here).
     #[inline]
     pub fn below(&mut self, n: u32) -> u32 {
@@ -98,7 +99,7 @@ impl Random {
         }
     }
 
-    /// Returns a number in [0, 1) with 53 bits.
+    /// Returns a number in [0, 1) with 53 random bits.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
@@ -110,27 +111,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_pinned() {
-        // The reference implementation's tests hold the same numbers: a change here changes every recorded search.
+    fn generator_matches_pinned_values() {
+        // The tests of the reference implementation pin the same values; a change invalidates every recorded search.
         assert_eq!(tree_key(0, 0, 0), 0x7993_3B9D_F3D7_C2C7);
         assert_eq!(tree_key(7, 1, 2), 0x62EB_4218_392A_9D3F);
         assert_eq!(Random::new(tree_key(7, 1, 2), Purpose::Select).next_u64(), 0x1A4A_2DFA_A92A_6D07);
     }
 
     #[test]
-    fn numbers_ahead_are_those_that_come() {
+    fn uniform_ahead_equals_later_draws() {
         let mut random = Random::new(3, Purpose::Noise);
-        let begun = random.clone();
+        let start = random.clone();
         for count in 0..1000 {
-            assert_eq!(begun.uniform_ahead(count), random.uniform());
+            assert_eq!(start.uniform_ahead(count), random.uniform());
         }
-        let mut skipped = begun;
+        let mut skipped = start;
         skipped.skip(1000);
         assert_eq!(skipped.next_u64(), random.next_u64());
     }
 
     #[test]
-    fn below_stays_below_and_reaches_all() {
+    fn below_is_uniform_below_its_bound() {
         let mut random = Random::new(1, Purpose::Playout);
         let mut seen = [0u32; 7];
         for _ in 0..7000 {
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_do_not_commute() {
+    fn keys_depend_on_the_order_of_words() {
         assert_ne!(tree_key(1, 2, 3), tree_key(2, 1, 3));
         assert_ne!(tree_key(1, 0, 0), tree_key(0, 1, 0));
         assert_ne!(tree_key(0, 0, 1), tree_key(0, 1, 0));

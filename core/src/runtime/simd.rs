@@ -1,5 +1,5 @@
-//! Runtime AVX2 detection. Selection and vector functions are compiled twice, with and without AVX2, with the same arithmetic:
-//! no contraction, and sums keep their order.
+//! Runtime AVX2 detection. Descents and vector math are compiled with and without AVX2; results are bit-identical, since nothing
+//! is contracted or reassociated.
 
 /// Returns whether the CPU supports `#[target_feature(enable = "avx2,bmi1,popcnt")]`.
 #[cfg(target_arch = "x86_64")]

@@ -1,11 +1,11 @@
-//! What `parallel_for` would be on other thread pools, for `benches/thread_pool.py`. Compiled only with the feature `rayon`.
+//! `parallel_for` on other thread pools, for the ablation in `benches/thread_pool.py`. Compiled only with the feature `rayon`.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Who runs the jobs of `parallel_for`.
+/// The thread pool that runs the jobs of `parallel_for`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Backend {
@@ -13,17 +13,17 @@ pub enum Backend {
     Own,
     /// `rayon::ThreadPool::in_place_scope` with one spawned task per thread.
     RayonScope,
-    /// `spawn_broadcast` in such a scope: thread and share stay together.
+    /// `spawn_broadcast` in such a scope: each thread keeps its rank.
     RayonBroadcast,
     /// New threads for every job.
     StdScope,
 }
 
 static BACKEND: AtomicU8 = AtomicU8::new(Backend::Own as u8);
-/// Pools by their number of threads: a broadcast goes to all of a pool's.
+/// Pools by number of threads, since a broadcast runs on every thread of a pool.
 static POOLS: Mutex<Vec<(usize, Arc<ThreadPool>)>> = Mutex::new(Vec::new());
 
-/// Chooses who runs the jobs from now on.
+/// Sets the backend of all later jobs.
 pub fn choose(backend: Backend) {
     BACKEND.store(backend as u8, Ordering::Relaxed);
 }
@@ -38,7 +38,7 @@ fn pool(threads: usize) -> Arc<ThreadPool> {
     pool
 }
 
-/// Runs a job on another pool than our own, if one was chosen.
+/// Runs a job on the chosen backend; returns false for the own pool.
 pub(crate) fn run(threads: usize, job: &(dyn Fn(usize) + Sync)) -> bool {
     let backend = BACKEND.load(Ordering::Relaxed);
     if backend == Backend::RayonScope as u8 {

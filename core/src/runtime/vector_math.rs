@@ -1,40 +1,40 @@
-//! Vectorisable exponentials and logarithms: no branches, tables or calls. Nothing is contracted, so that every CPU computes
-//! the same numbers, within some ulps of the exact ones.
+//! Vectorisable exponentials and logarithms without branches, tables or calls, accurate to some ulps. Nothing is contracted, so
+//! that results are bit-identical on every CPU.
 
 #[cfg(target_arch = "x86_64")]
 use crate::runtime::simd;
 
-/// Adding it to a moderate number leaves the nearest integer in the lowest bits.
-const ROUNDING: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
+/// Adding it rounds a moderate number to the nearest integer, in the lowest bits of the mantissa.
+const ROUND_TO_INTEGER: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
 /// ln 2 in two parts; the first has trailing zeros, so that its product with an integer is exact.
 const LN_2_HIGH: f64 = f64::from_bits(0x3FE6_2E42_FEE0_0000);
 const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 /// Below, exponentials are flushed to zero.
-const LEAST: f64 = -708.0;
-/// 1 / k! for even and odd k up to 13, highest first.
-const EVEN_FACTORIALS: [f64; 7] = [1.0 / 479_001_600.0, 1.0 / 3_628_800.0, 1.0 / 40_320.0, 1.0 / 720.0, 1.0 / 24.0, 0.5, 1.0];
-const ODD_FACTORIALS: [f64; 7] = [1.0 / 6_227_020_800.0, 1.0 / 39_916_800.0, 1.0 / 362_880.0, 1.0 / 5_040.0, 1.0 / 120.0, 1.0 / 6.0, 1.0];
-/// 2 / (2 k + 1) for even and odd k up to 10, highest first.
-const EVEN_ODDS: [f64; 6] = [2.0 / 21.0, 2.0 / 17.0, 2.0 / 13.0, 2.0 / 9.0, 2.0 / 5.0, 2.0];
-const ODD_ODDS: [f64; 5] = [2.0 / 19.0, 2.0 / 15.0, 2.0 / 11.0, 2.0 / 7.0, 2.0 / 3.0];
+const MIN_EXPONENT: f64 = -708.0;
+/// Taylor coefficients 1 / k! for even and odd k up to 13, highest first.
+const EXP_EVEN: [f64; 7] = [1.0 / 479_001_600.0, 1.0 / 3_628_800.0, 1.0 / 40_320.0, 1.0 / 720.0, 1.0 / 24.0, 0.5, 1.0];
+const EXP_ODD: [f64; 7] = [1.0 / 6_227_020_800.0, 1.0 / 39_916_800.0, 1.0 / 362_880.0, 1.0 / 5_040.0, 1.0 / 120.0, 1.0 / 6.0, 1.0];
+/// Series coefficients 2 / (2 k + 1) for even and odd k up to 10, highest first.
+const ARTANH_EVEN: [f64; 6] = [2.0 / 21.0, 2.0 / 17.0, 2.0 / 13.0, 2.0 / 9.0, 2.0 / 5.0, 2.0];
+const ARTANH_ODD: [f64; 5] = [2.0 / 19.0, 2.0 / 15.0, 2.0 / 11.0, 2.0 / 7.0, 2.0 / 3.0];
 
-/// Evaluates a polynomial, even and odd part independently.
+/// Evaluates a polynomial by Horner's rule, even and odd part independently.
 #[inline(always)]
 fn polynomial(even: &[f64], odd: &[f64], x: f64) -> f64 {
     let square = x * x;
-    let value = |factors: &[f64]| factors.iter().fold(0.0, |sum, factor| sum * square + factor);
+    let value = |coefficients: &[f64]| coefficients.iter().fold(0.0, |sum, coefficient| sum * square + coefficient);
     value(even) + x * value(odd)
 }
 
 /// exp(x) for x up to 700: 2^n exp(r) with |r| at most ln(2) / 2, by a Taylor series.
 #[inline(always)]
 pub(crate) fn exp(x: f64) -> f64 {
-    let shifted = x.max(LEAST) * std::f64::consts::LOG2_E + ROUNDING;
-    let n = shifted - ROUNDING;
-    let r = x.max(LEAST) - n * LN_2_HIGH - n * LN_2_LOW;
-    let series = polynomial(&EVEN_FACTORIALS, &ODD_FACTORIALS, r);
-    // A bit mask: compilers turn a select into a store that is slow on some CPUs.
-    let is_normal = u64::from(x >= LEAST).wrapping_neg();
+    let shifted = x.max(MIN_EXPONENT) * std::f64::consts::LOG2_E + ROUND_TO_INTEGER;
+    let n = shifted - ROUND_TO_INTEGER;
+    let r = x.max(MIN_EXPONENT) - n * LN_2_HIGH - n * LN_2_LOW;
+    let series = polynomial(&EXP_EVEN, &EXP_ODD, r);
+    // A bit mask, since compilers turn a select into a slow store on some CPUs.
+    let is_normal = u64::from(x >= MIN_EXPONENT).wrapping_neg();
     series * f64::from_bits((shifted.to_bits().wrapping_add(1023) << 52) & is_normal)
 }
 
@@ -42,18 +42,18 @@ pub(crate) fn exp(x: f64) -> f64 {
 #[inline(always)]
 pub(crate) fn ln(x: f64) -> f64 {
     /// The exponent of 2^52, whose mantissa holds an integer.
-    const WHOLE: u64 = 0x4330_0000_0000_0000;
+    const INTEGER_EXPONENT: u64 = 0x4330_0000_0000_0000;
     let bits = x.to_bits();
     let one_to_two = f64::from_bits((bits & ((1 << 52) - 1)) | 1.0f64.to_bits());
-    let exponent = f64::from_bits((bits >> 52) | WHOLE) - f64::from_bits(WHOLE | 1023);
+    let exponent = f64::from_bits((bits >> 52) | INTEGER_EXPONENT) - f64::from_bits(INTEGER_EXPONENT | 1023);
     let is_high = one_to_two > std::f64::consts::SQRT_2;
     let (m, n) = if is_high { (0.5 * one_to_two, exponent + 1.0) } else { (one_to_two, exponent) };
     let s = (m - 1.0) / (m + 1.0);
-    let series = polynomial(&EVEN_ODDS, &ODD_ODDS, s * s);
+    let series = polynomial(&ARTANH_EVEN, &ARTANH_ODD, s * s);
     n * LN_2_HIGH + (s * series + n * LN_2_LOW)
 }
 
-/// Computes exp(number - `subtracted`) of each number.
+/// Writes exp(number - `subtracted`) of each number to `out`.
 pub(crate) fn exp_all(numbers: &[f32], subtracted: f64, out: &mut [f64]) {
     #[cfg(target_arch = "x86_64")]
     if simd::is_available() {
@@ -86,13 +86,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn exponentials_are_those_of_the_system(x in -700.0..700.0f64, small in -1.0..1.0f64) {
+        fn exp_matches_std(x in -700.0..700.0f64, small in -1.0..1.0f64) {
             prop_assert!(is_near(exp(x), x.exp()), "{x}: {} {}", exp(x), x.exp());
             prop_assert!(is_near(exp(small), small.exp()), "{small}: {} {}", exp(small), small.exp());
         }
 
         #[test]
-        fn logarithms_are_those_of_the_system(x in 1e-300..1e300f64, small in 1e-17..2.0f64) {
+        fn ln_matches_std(x in 1e-300..1e300f64, small in 1e-17..2.0f64) {
             prop_assert!(is_near(ln(x), x.ln()), "{x}: {} {}", ln(x), x.ln());
             prop_assert!(is_near(ln(small), small.ln()), "{small}: {} {}", ln(small), small.ln());
             let near_one = 1.0 + 1e-6 * small;
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_and_exact_values() {
+    fn exp_and_ln_hold_at_limits_and_exact_values() {
         assert_eq!((exp(0.0), ln(1.0)), (1.0, 0.0));
         assert_eq!((exp(-709.0), exp(f64::NEG_INFINITY), exp(-1e300)), (0.0, 0.0, 0.0));
         assert!(is_near(exp(-707.9), (-707.9f64).exp()));

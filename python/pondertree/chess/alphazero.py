@@ -20,7 +20,7 @@ from pondertree.games import chess_interop
 from pondertree.games.chess_interop import legal_action
 from pondertree.optional import python_chess
 from pondertree.presets.alphazero import AlphaZero, PuctSearch
-from pondertree.search.options import preset, simulations
+from pondertree.search.preset import preset, simulations
 
 if TYPE_CHECKING:
     import chess

@@ -26,7 +26,7 @@ from pondertree.evaluators.protocol import compiled_leaf
 from pondertree.game import GameInfo
 from pondertree.games.chess_interop import adapt_chess_state
 from pondertree.search.base import Search
-from pondertree.search.options import preset, simulations, unknown_option
+from pondertree.search.preset import preset, simulations, unknown_option
 
 PRIORITIES = ("strict", "tactical", "prior", None)
 
@@ -132,7 +132,7 @@ class Hybrid(Search):
             options=self.snapshot(),
             leaf="external" if compiled is None else "static",
             evaluator=evaluator if compiled is None else None,
-            domain=ChessConfig(
+            analysis=ChessConfig(
                 pesto=Pesto().compiled if compiled is None else compiled.pesto,
                 quiescence=uses_quiescence,
                 endings=self.endings,

@@ -11,7 +11,7 @@ from typing import Any
 
 from pondertree.chess.hybrid import Hybrid
 from pondertree.cli.position import Position
-from pondertree.cli.report import Move
+from pondertree.cli.search_report import Move
 from pondertree.cli.searcher import EngineSearcher, ReferenceSearcher, Searcher
 from pondertree.errors import InvalidArgumentError
 from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero

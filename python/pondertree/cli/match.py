@@ -171,7 +171,7 @@ def adjudication(arguments: argparse.Namespace) -> Any:
 
 
 @contextmanager
-def watching(console: Console, wanted: int, latest: list[MatchResult], quiet: bool) -> Iterator[Progress]:
+def watching(console: Console, num_games: int, latest: list[MatchResult], quiet: bool) -> Iterator[Progress]:
     """Yields the progress callback, which stores the latest result and updates a progress bar on a terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -179,7 +179,7 @@ def watching(console: Console, wanted: int, latest: list[MatchResult], quiet: bo
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True, disable=quiet or not can_watch(console)) as bar:
-        task = bar.add_task("", total=wanted)
+        task = bar.add_task("", total=num_games)
 
         def progress(result: MatchResult) -> None:
             latest[:] = [result]

@@ -23,7 +23,7 @@ except ImportError as error:
     raise MissingExtraError(f"this command needs rich: {install_command('cli')}") from error
 
 from pondertree.cli.position import Position, join_moves
-from pondertree.cli.report import Move, Report, count_text, fit
+from pondertree.cli.search_report import Move, Report, count_text, fit
 from pondertree.cli.searcher import Searcher, run_search
 
 BAR_WIDTH = 12
@@ -51,7 +51,7 @@ def make_console() -> Console:
     return PipeConsole(file=sys.stdout, width=width, highlight=False, emoji=False, markup=False)
 
 
-def put(console: Console, what: RenderableType) -> None:
+def print_renderable(console: Console, what: RenderableType) -> None:
     """Prints a renderable; without a terminal, trailing spaces are stripped."""
     if sys.stdout.isatty():
         console.print(what)
@@ -138,7 +138,7 @@ def move_table(report: Report, top: int, width: int, *, ascii_only: bool = False
     return Group(table, Text(", ".join(left_out), "dim")) if left_out else table
 
 
-def facts(report: Report) -> Table:
+def summary_table(report: Report) -> Table:
     """Renders the summary of a report."""
     position = report.position
     grid = Table.grid(padding=(0, 2))
@@ -149,7 +149,7 @@ def facts(report: Report) -> Table:
         grid.add_row(name, value)
     if position.rewards:
         grid.add_row("so far", position.scores_text(position.rewards))
-    if position.info.is_plain:
+    if position.info.is_two_player_zero_sum:
         grid.add_row("proven", Text(report.verdict(), "dim" if report.proven is None else "bold"))
     if report.simulations:
         grid.add_row("searched", f"{count_text(report.simulations)} in {report.elapsed:.2f} s")
@@ -163,7 +163,7 @@ def facts(report: Report) -> Table:
 def value_rows(report: Report) -> Iterator[tuple[str, Text]]:
     """Yields the values: for the player to move in two-player zero-sum games, else for each player."""
     position = report.position
-    if position.info.is_plain:
+    if position.info.is_two_player_zero_sum:
         label = f" for {position.player}, expected score {(report.value + 1) / 2:.0%}"
         yield "value", value_text(report.value).append(label, "default")
         return
@@ -186,10 +186,10 @@ def show(report: Report, top: int, width: int = PLAIN_WIDTH, *, ascii_only: bool
     """Renders a report, with board, summary and moves, `width` columns wide."""
     board = draw_board(report.position)
     if max(map(len, board.plain.splitlines()), default=0) > MAX_BOARD_WIDTH:
-        head: RenderableType = Group(board, "", facts(report))
+        head: RenderableType = Group(board, "", summary_table(report))
     else:
         grid = Table.grid(padding=(0, 4))
-        grid.add_row(board, facts(report))
+        grid.add_row(board, summary_table(report))
         head = grid
     moves = move_table(report, top, width, ascii_only=ascii_only)
     return Group(headline(report.position), "", Padding(head, (0, 0, 1, 1)), moves)
@@ -225,8 +225,8 @@ def watch_and_show(
     """Runs the search with a live display and prints the report; returns False if interrupted."""
     with watching(console, searcher, top) as watch:
         finished = run_search(searcher, simulations, seconds, watch)
-    put(console, show(searcher.report(), top, console.width, ascii_only=console.options.ascii_only))
+    print_renderable(console, show(searcher.report(), top, console.width, ascii_only=console.options.ascii_only))
     return finished
 
 
-__all__ = ["draw_board", "headline", "make_console", "put", "show", "watch_and_show", "watching"]
+__all__ = ["draw_board", "headline", "make_console", "print_renderable", "show", "watch_and_show", "watching"]

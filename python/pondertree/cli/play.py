@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pondertree.cli.algorithms import MAX_LEVEL, NAMED_LEVELS, Configuration, Level, configure, level
 from pondertree.cli.arguments import Commands, add_command, add_effort, shell_line
 from pondertree.cli.position import Position, join, read_position
-from pondertree.cli.report import Report, count_text, fit
+from pondertree.cli.search_report import Report, count_text, fit
 from pondertree.cli.searcher import EXIT_INTERRUPTED, Searcher, run_search
 from pondertree.errors import GameContractError, GameOverError, InvalidActionError, InvalidArgumentError
 from pondertree.game import is_over
@@ -239,7 +239,7 @@ class GameSession:
             self.advance(self.reply())
             return
         self.draw()
-        action = self.ask()
+        action = self.read_move()
         if action is not None:
             self.undo_stack.append(position)
             self.advance(action)
@@ -279,7 +279,7 @@ class GameSession:
         return self.engine.report(is_preview=is_preview), count_text(new) if new else without
 
     def reply(self) -> int:
-        """The search's move, at its level, which is parts."""
+        """Plays the search's move at the configured level, without tree reuse below full strength."""
         if self.level.is_full or self.chosen.simulations is None:
             report, effort = self.search(self.chosen.simulations, is_preview=True)
             self.print_move("plays", report, effort)
@@ -305,11 +305,11 @@ class GameSession:
         self.console.print(head, style="bold", end="  ")
         self.console.print(", ".join([*parts, f"expects {line}"] if line else parts), style="dim", soft_wrap=True)
 
-    def ask(self) -> int | None:
+    def read_move(self) -> int | None:
         """Reads the user's move; returns None after `undo`."""
         position = self.engine.position
         while True:
-            text = self.read(f"{position.player}> ")
+            text = self.read_line(f"{position.player}> ")
             is_move = text != "" and text.split() in [move.split() for move in position.legal_moves()]
             match None if is_move else text.lower().removeprefix(":"):
                 case "":
@@ -317,7 +317,7 @@ class GameSession:
                 case "help" | "?":
                     self.console.print(HELP.format(example=self.example().removeprefix("a move ")))
                 case "moves":
-                    self.say(position.legal_text())
+                    self.print_paragraph(position.legal_text())
                 case "hint":
                     self.hint()
                 case "undo" if self.undo_stack:
@@ -333,14 +333,14 @@ class GameSession:
                     try:
                         return position.parse(text)
                     except InvalidActionError as error:
-                        self.say(str(error))
+                        self.print_paragraph(str(error))
 
-    def say(self, text: str) -> None:
+    def print_paragraph(self, text: str) -> None:
         """Prints a wrapped paragraph."""
         for line in textwrap.wrap(text, min(self.console.width, WIDTH)):
             self.console.print(line, soft_wrap=True)
 
-    def read(self, prompt: str) -> str:
+    def read_line(self, prompt: str) -> str:
         """Reads a line from the user."""
         try:
             line = input(prompt)

@@ -13,7 +13,7 @@ from typing import Any
 
 from pondertree import games
 from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, InvalidPositionError
-from pondertree.game import GameInfo, check_rewards, describe, is_over, move_text, numbers, play
+from pondertree.game import GameInfo, check_rewards, describe, is_over, move_text, play, player_numbers
 from pondertree.games.chess_interop import actions_written
 
 #: Number of legal moves listed in an error message.
@@ -190,14 +190,14 @@ class Position:
         because = f" ({reason})" if reason else ""
         scores = self.rewards or (0.0,) * info.num_players
         if not info.has_rewards:
-            scores = numbers(self.state.returns(), info, "returns()")
+            scores = player_numbers(self.state.returns(), info, "returns()")
         if info.num_players == 1:
             return f"The game is over{because}. {'Total reward' if info.has_rewards else 'Result'}: {scores[0]:.4g}."
         best = [player for player, score in zip(self.players, scores, strict=True) if score == max(scores)]
         text = f"The game is a draw{because}." if len(best) == len(scores) else f"{join(best)} wins{because}."
         if len(best) > 1 and len(best) < len(scores):
             text = f"{join(best)} share the win{because}."
-        return text if info.is_plain else f"{text} Final scores: {self.scores_text(scores)}."
+        return text if info.is_two_player_zero_sum else f"{text} Final scores: {self.scores_text(scores)}."
 
     def scores_text(self, scores: Sequence[float]) -> str:
         """Returns one number per player with the players' names; for a single player the number."""

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any, Self
 
 from pondertree.cli.position import Position
-from pondertree.cli.report import Report, TreeNode, list_moves
+from pondertree.cli.search_report import Report, TreeNode, list_moves
 from pondertree.errors import GameContractError
 from pondertree.presets import UCT
 from pondertree.reference import uct as reference
@@ -100,7 +100,7 @@ class EngineSearcher(Searcher):
         super().__init__(position, seed)
         self.algorithm, self.description = algorithm, description
         search = UCT(seed=self.seed) if build is None else build(self.seed)
-        self.has_schedule = search.needs_count
+        self.has_schedule = search.requires_simulation_budget
         self.tree = search.tree(position.state)
         self._current_result()
 
@@ -119,7 +119,7 @@ class EngineSearcher(Searcher):
         return self._proven is not None
 
     def grow(self, most: int, seconds: float | None, is_over: Callable[[], bool] | None = None) -> None:
-        def stop_when_over(done: int, wanted: int) -> None:
+        def stop_when_over(done: int, total: int) -> None:
             if is_over is not None and is_over():
                 self.tree.stop()
 
@@ -203,7 +203,7 @@ class ReferenceSearcher(Searcher):
 
     def report(self, *, is_preview: bool = False) -> Report:
         result = self._search.result(self._tree)
-        if self.position.info.is_plain:
+        if self.position.info.is_two_player_zero_sum:
             values = [result.value, -result.value][:: 1 if self.position.state.to_play == 0 else -1]
         else:
             values = [total / max(result.simulations, 1) for total in self._sums]
@@ -219,7 +219,7 @@ class ReferenceSearcher(Searcher):
     def restart(self, position: Position) -> None:
         self.position = position
         # Two-player zero-sum games have one value; other games sum up the returns of every simulation.
-        self._tree = self._search.tree(position.state, self._calls, trace=not position.info.is_plain)
+        self._tree = self._search.tree(position.state, self._calls, trace=not position.info.is_two_player_zero_sum)
         self._sums = [0.0] * position.info.num_players
         self._calls += 1
 

@@ -85,7 +85,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     if not arguments.out:
         raise InvalidArgumentError("--out is missing: the output folder")
-    from pondertree.learn.evaluation.report import write_report
+    from pondertree.learn.report.page import write_report
 
     resume = resume_command(arguments.typed)
     result = _trained(config, arguments)
@@ -186,7 +186,7 @@ def on_gpu(device: str | None) -> bool:
 
 def watcher(arguments: argparse.Namespace) -> Any:
     """Returns a panel on a terminal, else occasional lines; nothing with --json."""
-    from pondertree.learn.evaluation.progress import LineWatcher, PanelWatcher, Watcher
+    from pondertree.learn.report.progress import LineWatcher, PanelWatcher, Watcher
 
     if arguments.json:
         return Watcher()

@@ -157,16 +157,16 @@ def gather(arguments: argparse.Namespace, folder: Path, show: Show) -> Positions
         raise InvalidArgumentError("give FILES with positions, or --self-play N")
     parts = [read_positions(file) for file in arguments.files]
     if arguments.self_play is not None:
-        wanted: int = arguments.self_play
+        num_games: int = arguments.self_play
         try:
             played = self_play(
-                wanted,
+                num_games,
                 simulations=arguments.simulations,
                 seed=arguments.seed,
                 record=folder / GAMES,
                 resume=arguments.resume,
                 concurrency=arguments.concurrency,
-                progress=lambda result: show(len(result.games), wanted, "games of self-play"),
+                progress=lambda result: show(len(result.games), num_games, "games of self-play"),
             )
         except KeyboardInterrupt:
             return None

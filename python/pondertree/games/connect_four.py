@@ -62,9 +62,9 @@ def solve(
     """Returns the exact solution of `state`.
 
     `weak=True` solves for the value without distances, which is faster. `max_memory` bounds the transposition table in
-    MiB; less is slower and as exact. Late positions take milliseconds, those after eight moves seconds, and the empty
-    board many minutes; Ctrl-C interrupts. After `max_nodes` positions or `time_limit` seconds, an UnsolvedError is
-    raised. A finished game raises a GameOverError.
+    MiB; a smaller one is slower, not less exact. Late positions take milliseconds, those after eight moves seconds, and
+    the empty board many minutes; Ctrl-C interrupts. After `max_nodes` positions or `time_limit` seconds, an
+    UnsolvedError is raised. A finished game raises a GameOverError.
     """
     if not isinstance(state, ConnectFour):
         raise InvalidArgumentError(f"state must be a pondertree.games.ConnectFour, not {type(state).__name__}")
@@ -113,7 +113,7 @@ def solve_many(
         limits = {"max_nodes": max_nodes, "time_limit": time_limit}
         given = " and ".join(f"{name}={limit}" for name, limit in limits.items() if limit is not None)
         missing = f"{len(states) - len(solved)} of {len(states)} positions" if len(states) > 1 else "the position"
-        advice = "" if weak else ", or ask with weak=True who wins and not how soon"
+        advice = "" if weak else ", or use weak=True, which solves for the value without distances"
         raise UnsolvedError(f"{missing} could not be solved within {given}: allow more{advice}", all_answers)
     return solved
 

@@ -18,15 +18,15 @@ from pondertree.game import GameInfo, Position, play, read_position
 from pondertree.games.state_attributes import drawn_from, generator_states, generators, hold_the_same
 from pondertree.validation import shown
 
-#: All of the first moves of a search are repeated: k fair coin tosses agree by chance with probability 2^-k.
+#: The first moves of a search are all replayed: k fair coin tosses agree by chance with probability 2^-k.
 FIRST_CHECKS = 24
-#: Of the later moves, one in this many is repeated.
+#: One of this many later moves is replayed.
 CHECK_INTERVAL = 128
-#: The longest continuation of a move and its repetition.
+#: Maximum length of the random continuation of a move and its replay.
 LONGEST_LINE = 512
-#: The most continuations because early repetitions differed in attributes.
+#: Maximum number of continuations after early replays that differed in attributes.
 MOST_SUSPICIONS = 8
-#: Repeated readings of a state before `play` is blamed.
+#: Number of times a state is read again before the error names `play`.
 READINGS = 20
 
 #: The alternative to random numbers in `play`.
@@ -40,12 +40,12 @@ _warned: weakref.WeakSet[type] = weakref.WeakSet()
 
 
 class PlayCheck:
-    """Repeats some moves of one search and compares the states.
+    """Replays some moves of one search and compares the states.
 
-    Compared are the properties that the search reads, and `observation()` if it has an evaluator. Random events may
-    show only later: both states are continued with equal moves after the 1st, 8th, 128th, 1024th ... move of a search
-    with playouts, and at most `MOST_SUSPICIONS` times where the repetition of an early move differed in attributes,
-    which alone is no violation: counters and caches differ.
+    Compares the properties that the search reads, and `observation()` if it has an evaluator. Since random events may
+    show only later, both states are continued with equal moves after the 1st, 8th, 128th, 1024th ... move of a search
+    with playouts, and at most `MOST_SUSPICIONS` times after the replay of an early move differed in attributes, which
+    alone is no violation: counters and caches differ.
     """
 
     def __init__(
@@ -59,13 +59,15 @@ class PlayCheck:
         self.moves = 0
         """Moves of the search so far."""
         self.next_check = 1
-        """The number of the next move to be repeated."""
+        """The number of the next move to replay."""
         self.comparisons = 0
         self._next_line = 1
         self._suspicions = 0
 
-    def repeat(self, before: Any, action: int, after: Any, position: Position, path: Callable[[], list[int]]) -> None:
-        """Plays `action` in `before` again and compares the state with `after`, the result of move number `moves`."""
+    def replay_step(
+        self, before: Any, action: int, after: Any, position: Position, path: Callable[[], list[int]]
+    ) -> None:
+        """Replays `action` in `before` and compares the state with `after`, the result of move number `moves`."""
         is_early = self.moves < FIRST_CHECKS
         self.next_check = self.moves + 1 if is_early else (self.moves // CHECK_INTERVAL + 1) * CHECK_INTERVAL
         self._check_generators(before, after)
@@ -81,10 +83,10 @@ class PlayCheck:
         if length > 0:
             self._play_on(after, position, again, length, lambda: [*path(), action])
 
-    def repeat_line(self, root: Any, line: Sequence[tuple[int, Any]]) -> None:
-        """Replays the line of a proof, given as actions and their states.
+    def replay_line(self, root: Any, line: Sequence[tuple[int, Any]]) -> None:
+        """Replays the principal variation of a proof, given as actions and their states.
 
-        Repeated until there are `FIRST_CHECKS` comparisons, and at least once.
+        Repeats it until there are `FIRST_CHECKS` comparisons, at least once.
         """
         known = [(action, state, read_position(state, self._info)) for action, state in line]
         while known:
@@ -119,7 +121,7 @@ class PlayCheck:
         if self._compares_observations:
             seen = _observation(one)
             differs = seen is not None and seen != _observation(other)
-            # An observation that is random itself, such as a random symmetry, does not accuse play().
+            # An observation that is itself random, such as a random symmetry, is no evidence against play().
             if differs and all(seen == _observation(one) for _ in range(READINGS)):
                 self._refuse("observation()", "one array", "another", path)
 
@@ -131,7 +133,7 @@ class PlayCheck:
                 what, was, now = found
                 raise GameContractError(
                     f"{self._info.name}.{what} of the state after the actions {shown(path())} was {shown(was)}, and "
-                    f"{shown(now)} when asked again: the answers of a state must not change by chance, nor by playing"
+                    f"{shown(now)} when read again: a state's properties must be deterministic and unaffected by `play`"
                 )
 
     def _refuse(self, what: str, was: Any, now: Any, path: Callable[[], list[int]]) -> NoReturn:
@@ -139,8 +141,8 @@ class PlayCheck:
         actions, game = path(), self._info.name
         raise GameContractError(
             f"{game}.play({actions[-1]}) is not a pure function: {what} after the actions {shown(actions)} from the "
-            f"root was {shown(was)}, and {shown(now)} when they were played again. It must give the same state every "
-            f"time and change nothing. {ADVICE}"
+            f"root was {shown(was)}, and {shown(now)} when they were replayed. It must return equal states for equal "
+            f"actions and mutate nothing. {ADVICE}"
         )
 
     def _check_generators(self, before: Any, after: Any) -> None:
@@ -154,7 +156,7 @@ class PlayCheck:
             _warned.add(type(before))
             warn_caller(
                 f"states of {self._info.name} carry a random generator ({moved[0]!r}) that play() draws from: a copy "
-                f"of a state repeats its numbers, so that the search foresees them. {ADVICE}",
+                f"of a state repeats its numbers, so that the search knows them in advance. {ADVICE}",
                 RandomGeneratorInStateWarning,
             )
 

@@ -1,4 +1,4 @@
-"""Device-resident tree search: whole searches run where their network does; nodes are copied back on first access."""
+"""Device-resident tree search: whole searches run on the network's device; nodes are copied back on first access."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from pondertree._core import Forest as EngineForest
+from pondertree.config import SearchConfig
 from pondertree.errors import call_evaluator
-from pondertree.gpu.protocol import Support
-from pondertree.gpu.tree_shape import TreeShape
+from pondertree.gpu.protocol import GameContext, InferenceBackend, Job, LatentContext, Mode, Support, query
+from pondertree.gpu.tree_shape import TreeShape, runs_on_device
 
 if TYPE_CHECKING:
     from pondertree.gpu.device_trees import DeviceTrees
@@ -23,10 +24,18 @@ class DeviceOffload:
     def __init__(self, core: EngineForest) -> None:
         self._core = core
         self._groups: Sequence[DeviceTrees] = ()
-        """Searched groups of which the engine has the roots alone."""
+        """Searched groups whose nodes are not imported yet."""
         self._shapes: Sequence[TreeShape] = ()
         self.rows = 0
         """Positions that the last search on the device evaluated."""
+
+    def acquire_trees(
+        self, config: SearchConfig, backend: InferenceBackend, context: GameContext | LatentContext, job: Job
+    ) -> Sequence[DeviceTrees] | None:
+        """Returns the groups of trees of the job's shapes; None if the search cannot run on the device."""
+        if not runs_on_device(config) or not self._core.all_new() or not query(backend, job, Mode.DEVICE).ok:
+            return None
+        return context.trees(job.shapes)
 
     def run(
         self,
@@ -55,7 +64,7 @@ class DeviceOffload:
             self._groups, self._shapes = groups, shapes
             self.rows = sum(group.rows for group in groups)
             try:
-                # Most callers with many trees read the roots alone.
+                # Roots are imported eagerly, nodes lazily.
                 self._import(1, [group.roots() for group in groups])
             except BaseException:
                 # Some trees have their roots and others do not; importing all nodes again is safe.
@@ -65,14 +74,14 @@ class DeviceOffload:
 
     @property
     def is_pending(self) -> bool:
-        """Whether the engine has no more than the roots of some trees."""
+        """Whether the nodes of some trees are not imported yet."""
         return bool(self._groups)
 
     def synchronize(self) -> None:
         """Imports all nodes into the engine."""
         if self._groups:
             self._import(self._shapes[0].simulations + 1, [group.nodes() for group in self._groups])
-            # Not before: an interrupted import is repeated by the next call.
+            # Cleared last, so that an interrupted import is retried.
             self._groups = ()
 
     def _search(

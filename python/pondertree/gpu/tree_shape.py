@@ -60,19 +60,19 @@ class TreeShape:
             "draw": (gumbel, self.actions),
             "simulation": (gumbel, self.simulations),
             "visits": (self.simulations + 2,),
-            "pair": (self.trees, 2),
-            "one": (1,),
-            "model": (model,),
+            "bounds": (self.trees, 2),
+            "scalar": (1,),
+            "request": (model,),
             "slot": (model, nodes),
-            "gain": (model, nodes),
-            "board": (game, 2),
-            "position": (game, nodes, 2),
+            "reward": (model, nodes),
+            "root_board": (game, 2),
+            "board": (game, nodes, 2),
         }
 
 
 def runs_on_device(config: SearchConfig) -> bool:
     """Whether a search consists of plain simulations one after another, which is all that the kernel implements."""
     options = config.options
-    extras = (options.trace, options.early_stop, config.minimax_depth, config.forced_depth, config.domain)
+    extras = (options.trace, options.early_stop, config.minimax_depth, config.forced_depth, config.analysis)
     unlimited = options.max_nodes is None and options.max_memory is None
     return options.in_flight == 1 and unlimited and not any(extras)

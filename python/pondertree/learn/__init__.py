@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     )
     from pondertree.learn.data.shards import list_shards, read_shard
     from pondertree.learn.evaluation.exact_play import share_of_value_keeping_moves, value_keeping_positions
-    from pondertree.learn.evaluation.progress import Watcher
     from pondertree.learn.loop.train import TrainingResult, train
+    from pondertree.learn.report.progress import Watcher
 
 __all__ = [
     "Config",
@@ -54,12 +54,16 @@ __all__ = [
 _MODULES = {
     "train": "loop.train",
     "TrainingResult": "loop.train",
-    "Watcher": "evaluation.progress",
+    "Watcher": "report.progress",
     "list_shards": "data.shards",
     "read_shard": "data.shards",
     "share_of_value_keeping_moves": "evaluation.exact_play",
     "value_keeping_positions": "evaluation.exact_play",
 }
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:

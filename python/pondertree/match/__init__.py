@@ -7,17 +7,17 @@ print(play_match("uct:num_simulations=400", "uct:num_simulations=100", "connect4
 
 from pondertree.match.game import Adjudication, GameRecord
 from pondertree.match.openings import Opening
-from pondertree.match.players import Choice, Entrant, FunctionEntrant, Player, PlayerFailure, SearchEntrant
+from pondertree.match.players import Entrant, FunctionEntrant, PlayedMove, Player, PlayerFailure, SearchEntrant
 from pondertree.match.record import PairRecord, read_record
 from pondertree.match.result import MatchResult, write_games
 from pondertree.match.runner import play_match
 from pondertree.match.spec import read_player
 from pondertree.match.statistics import Elo, Sprt, SprtState, elo_of, estimate, llr, score_of
-from pondertree.match.uci import UciEntrant
+from pondertree.match.uci_player import UciEntrant
 
 __all__ = [
     "Adjudication",
-    "Choice",
+    "PlayedMove",
     "Elo",
     "Entrant",
     "FunctionEntrant",

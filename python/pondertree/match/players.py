@@ -20,7 +20,7 @@ from pondertree.search.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PlayedMove:
     """A move and the player's evaluation of the position."""
 
     action: int
@@ -36,7 +36,7 @@ class Player(ABC):
         """Starts a game in `state`, with all random numbers drawn from `seed`."""
 
     @abstractmethod
-    def choose(self, state: Any) -> Choice:
+    def choose(self, state: Any) -> PlayedMove:
         """Returns the move in `state`. Raises `PlayerFailure` if the player fails."""
 
     def played(self, state: Any, action: int) -> None:  # noqa: B027 (optional)
@@ -138,7 +138,7 @@ class _SearchPlayer(Player):
         self._search = self._given.with_seed(seed)
         self._tree: Tree | None = None
 
-    def choose(self, state: Any) -> Choice:
+    def choose(self, state: Any) -> PlayedMove:
         if not self._reuse:
             result = self._search.run(state, temperature=self._temperature)
         else:
@@ -146,7 +146,7 @@ class _SearchPlayer(Player):
                 self._tree = self._search.tree(state)
             self._tree.simulate()
             result = self._tree.result(temperature=self._temperature)
-        return Choice(result.action, result.value if result.proven is None else float(result.proven))
+        return PlayedMove(result.action, result.value if result.proven is None else float(result.proven))
 
     def played(self, state: Any, action: int) -> None:
         if self._tree is not None and not state.play(action).is_terminal:
@@ -184,10 +184,10 @@ class _FunctionPlayer(Player):
     def new_game(self, state: Any, seed: int) -> None:
         pass
 
-    def choose(self, state: Any) -> Choice:
+    def choose(self, state: Any) -> PlayedMove:
         answer = self._function(state)
         try:
-            return Choice(validation.whole_number(answer, "the action"))
+            return PlayedMove(validation.whole_number(answer, "the action"))
         except InvalidArgumentError as error:
             raise PlayerFailure("illegal_move", str(error)) from None
 
@@ -213,9 +213,9 @@ class _SimplePlayer(Player):
     def new_game(self, state: Any, seed: int) -> None:
         self._numbers = Random(seed, ANSWER)
 
-    def choose(self, state: Any) -> Choice:
+    def choose(self, state: Any) -> PlayedMove:
         legal = state.legal_actions()
-        return Choice(int(legal[self._numbers.choose(len(legal)) if self._random else 0]))
+        return PlayedMove(int(legal[self._numbers.choose(len(legal)) if self._random else 0]))
 
 
 def start(entrant: Entrant) -> Player:

@@ -77,7 +77,7 @@ class RecordFile:
         exists = self.path.exists() and self.path.stat().st_size > 0
         if exists and not resume:
             raise InvalidArgumentError(
-                f"out: {str(self.path)!r} exists already: go on with it (resume), or give another name"
+                f"out: {str(self.path)!r} exists already: continue it (resume), or give another name"
             )
         self._file: IO[bytes] | None = None
         try:
@@ -88,9 +88,9 @@ class RecordFile:
             lock(self._file, f"out: another match is writing {str(self.path)!r}")
             whole = 0
             if exists:
-                found, self.known, whole = read_lines(self._file.read(), self.path)
-                if found is not None:
-                    compare(found, self.settings, self.path)
+                recorded, self.known, whole = read_lines(self._file.read(), self.path)
+                if recorded is not None:
+                    check_same_settings(recorded, self.settings, self.path)
                 with reading(self.path, "the record of this match"):
                     for pair in self.known.values():
                         replay(pair)
@@ -176,10 +176,10 @@ def read_record(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Pair
         return settings, [pairs[number] for number in sorted(pairs)]
 
 
-def compare(found: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> None:
+def check_same_settings(recorded: Mapping[str, Any], requested: Mapping[str, Any], path: Path) -> None:
     """Raises an InvalidArgumentError if a record belongs to a match with other settings."""
-    for name in {**found, **wanted}:
-        if name not in MUTABLE_SETTINGS and found.get(name) != wanted.get(name):
+    for name in {**recorded, **requested}:
+        if name not in MUTABLE_SETTINGS and recorded.get(name) != requested.get(name):
             raise InvalidArgumentError(
-                f"resume: {str(path)!r} was played with {name} = {found.get(name)!r}, not {wanted.get(name)!r}"
+                f"resume: {str(path)!r} was played with {name} = {recorded.get(name)!r}, not {requested.get(name)!r}"
             )

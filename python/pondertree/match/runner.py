@@ -81,7 +81,7 @@ def play_match(
         raise InvalidArgumentError(f"progress must be a function of a MatchResult, not {validation.shown(progress)}")
     resume = validation.flag(resume, "resume")
     if resume and out is None:
-        raise InvalidArgumentError("resume needs out, the file to go on with")
+        raise InvalidArgumentError("resume requires out, the record of the match to continue")
     if seed is None and resume and out is not None:
         seed = stored_seed(out)
     seed = secrets.randbits(32) if seed is None else validation.whole_number(seed, "seed")
@@ -201,11 +201,9 @@ def read_game(given: Any) -> tuple[Callable[[], Any], Any, str]:
     """Returns (factory of initial states, GameInfo, name)."""
     factory = games.find(given) if isinstance(given, str) else given
     if not callable(factory):
-        raise InvalidArgumentError(
-            f"game must be a name or something that gives a starting state, not {validation.shown(given)}"
-        )
+        raise InvalidArgumentError(f"game must be a name or a factory of initial states, not {validation.shown(given)}")
     info = describe(factory())
-    if not info.is_plain:
+    if not info.is_two_player_zero_sum:
         raise InvalidArgumentError(
             f"game: a match needs a zero-sum game of two players without rewards, not {info.name}"
         )
@@ -214,22 +212,22 @@ def read_game(given: Any) -> tuple[Callable[[], Any], Any, str]:
     return factory, info, f"{factory.__module__}.{getattr(factory, '__qualname__', type(factory).__qualname__)}"
 
 
-def choose_concurrency(wanted: int | None, runner: PairRunner, pairs: int) -> int:
+def choose_concurrency(requested: int | None, runner: PairRunner, pairs: int) -> int:
     """Returns the number of worker processes: as requested, else one per CPU if the players can be pickled."""
-    wanted = None if wanted is None else validation.whole_number(wanted, "concurrency", least=1, most=4096)
-    if wanted == 1:
+    requested = None if requested is None else validation.whole_number(requested, "concurrency", least=1, most=4096)
+    if requested == 1:
         return 1
     for which, part in (("player1", runner.entrants[0]), ("player2", runner.entrants[1]), ("game", runner.factory)):
         try:
             pickle.dumps(part)
         except Exception as error:
-            if wanted is None:
+            if requested is None:
                 return 1
             name = part.name if isinstance(part, Entrant) else repr(part)
             raise InvalidArgumentError(
                 f"concurrency must be 1: {which}, {name}, cannot be sent to another process ({error})"
             ) from None
-    return min(usable_cpus() if wanted is None else wanted, pairs)
+    return min(usable_cpus() if requested is None else requested, pairs)
 
 
 def check_pgn(path: Path, resume: bool) -> None:

@@ -19,7 +19,7 @@ from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError, PondertreeError
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.match.players import Entrant, FunctionEntrant, SearchEntrant, SimpleEntrant
-from pondertree.match.uci import UciEntrant
+from pondertree.match.uci_player import UciEntrant
 from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
 from pondertree.search.base import Search
 
@@ -87,7 +87,7 @@ def _read_search(preset: Any, rest: str, label: str) -> Entrant:
     settings = _settings(split(rest))
     reuse, temperature = settings.pop("reuse", False), settings.pop("temperature", None)
     if "seed" in settings:
-        raise InvalidArgumentError("seed belongs to the match, which derives a seed for every game")
+        raise InvalidArgumentError("seed cannot be set per player: game seeds are derived from the match's")
     allowed = [name for name in inspect.signature(preset).parameters if name not in EXCLUDED_OPTIONS]
     for name in settings:
         if name not in allowed:
@@ -111,7 +111,7 @@ def _read_networks(preset: Any, settings: dict[str, Any]) -> None:
             raise InvalidArgumentError("this player is a model, which muzero:model=player:DIR plans in")
     elif "evaluator" not in parameters:
         raise InvalidArgumentError("model is missing: model=player:DIR (a training by MuZero)")
-    elif parameters["evaluator"].default is inspect.Parameter.empty or preset.needs_count:
+    elif parameters["evaluator"].default is inspect.Parameter.empty or preset.requires_simulation_budget:
         raise InvalidArgumentError(f"evaluator is missing: evaluator={EVALUATORS}")
 
 

@@ -210,12 +210,12 @@ def export_onnx(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> li
 
 
 def _onnx(module: Any, inputs: dict[str, Any], outputs: tuple[str, ...], about: dict[str, Any]) -> bytes:
-    """The file of a module, for batches of any size; `about` goes along as metadata, for `pondertree.load`."""
+    """Returns a module as ONNX with a dynamic batch axis; `about` becomes metadata, for `pondertree.load`."""
     torch = require("torch", "train", "exporting a player")
     onnx = require("onnx", "train", "exporting a player")
     file = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter's own, about itself
+        warnings.simplefilter("ignore")  # deprecation warnings of the exporter
         torch.onnx.export(
             module,
             tuple(inputs.values()),

@@ -1,4 +1,4 @@
-"""The generic searches: a preset names the options, and the parts of its configuration."""
+"""The generic searches: each preset declares its options and builds its `SearchConfig`."""
 
 from pondertree.presets.alphazero import AlphaZero
 from pondertree.presets.gumbel import Gumbel

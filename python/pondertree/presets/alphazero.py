@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, Self
 
-from pondertree.config import DirichletNoise, Domain, Puct, SearchConfig, option_of
+from pondertree.config import DirichletNoise, LeafAnalysisConfig, Puct, SearchConfig, option_of
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.evaluators.dispatch import as_evaluator
 from pondertree.evaluators.protocol import compiled_leaf
 from pondertree.game import GameInfo
 from pondertree.search.base import Search
-from pondertree.search.options import preset, simulations
+from pondertree.search.preset import preset, simulations
 
 
 class PuctSearch(Search):
-    """The base of `AlphaZero` and `pondertree.chess.MCTS`, which declare these options and name the evaluator."""
+    """The base of `AlphaZero` and `pondertree.chess.MCTS`, which declare these options."""
 
     default_temperature = 1.0
 
@@ -30,13 +30,13 @@ class PuctSearch(Search):
 
     def config(self, info: GameInfo) -> SearchConfig:
         """Returns the configuration; evaluators that the engine implements are compiled leaves."""
-        leaf, domain = compiled_leaf_of(self.evaluator, info)
+        leaf, analysis = compiled_leaf_of(self.evaluator, info)
         return SearchConfig(
             rule=Puct.of(self),
             options=self.snapshot(),
             noise=DirichletNoise(self.dirichlet_alpha, self.dirichlet_epsilon),
             leaf=leaf,
-            domain=domain,
+            analysis=analysis,
             evaluator=self.evaluator if leaf == "external" else None,
         )
 
@@ -53,8 +53,8 @@ class AlphaZero(PuctSearch):
     a number, or `("parent", reduction)` for the value of its position minus the reduction. `parent_visits` is what N
     counts: "node" (visits of the node, its own evaluation included) or "edges" (visits of its moves, at least 1: the
     PUCT specification). With `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations,
-    so that noise is followed up (Wu 2019; for self-play). Noise at the root is added on request: `dirichlet_alpha` is
-    the concentration for each move, or `("total", alpha)` for all together.
+    so that noise is followed up (Wu 2019; for self-play). `add_noise=True` mixes Dirichlet noise into the priors of the
+    root; `dirichlet_alpha` is its concentration for each move, or `("total", alpha)` for all together.
     """
 
     evaluator: Any = field(metadata={"check": as_evaluator})
@@ -72,11 +72,11 @@ class AlphaZero(PuctSearch):
         return cls(evaluator, num_simulations, **{"c_puct": 1.5, "parent_visits": "edges", **settings})
 
 
-def compiled_leaf_of(evaluator: Any, info: GameInfo) -> tuple[str, Domain | None]:
-    """Returns the kind of leaf and the domain knowledge of an evaluator; "external" if the engine does not have it."""
+def compiled_leaf_of(evaluator: Any, info: GameInfo) -> tuple[str, LeafAnalysisConfig | None]:
+    """Returns the kind of leaf and the leaf analysis of an evaluator; "external" if the engine has none."""
     if isinstance(evaluator, Uniform):
         return "zero", None
     if isinstance(evaluator, Rollout):
         return "playout", None
-    domain = compiled_leaf(evaluator, info)
-    return "external" if domain is None else "static", domain
+    analysis = compiled_leaf(evaluator, info)
+    return "external" if analysis is None else "static", analysis

@@ -15,7 +15,7 @@ from pondertree.evaluators.dispatch import as_evaluator
 from pondertree.game import GameInfo
 from pondertree.presets.alphazero import compiled_leaf_of
 from pondertree.search.model_search import ModelSearch
-from pondertree.search.options import preset, simulations
+from pondertree.search.preset import preset, simulations
 
 
 def _numbers(given: Any, name: str) -> NDArray[np.float64]:
@@ -38,13 +38,13 @@ class Gumbel(ModelSearch):
     improved policy, the training target; `action` is the best of the moves visited most. Q-values of unvisited moves
     are completed by the mixed value (`use_mixed_value`), rescaled to [0, 1] (`rescale_values`) and weighted by
     `(maxvisit_init + most visits) * value_scale`. `gumbel_scale=0`, or `add_noise=False`, sets the Gumbel numbers to 0;
-    `gumbel` gives them, an array over all actions or one for each row. A time limit cuts the schedule of
-    `num_simulations` short. `discount` and `num_players` (see `MuZero`) are for models; a game has its own.
+    `gumbel` sets them: an array over all actions, or one for each row. A time limit truncates the schedule of
+    `num_simulations`. `discount` and `num_players` (see `MuZero`) apply to models; a game has its own.
     """
 
     default_temperature = 0.0
     default_noise = None
-    needs_count = True
+    requires_simulation_budget = True
 
     evaluator: Any = option(None, as_evaluator, optional=True)
     num_simulations: int | Sequence[int] | None = simulations(32)
@@ -68,14 +68,14 @@ class Gumbel(ModelSearch):
 
     def config(self, info: GameInfo) -> SearchConfig:
         """Returns the configuration; evaluators that the engine implements are compiled leaves."""
-        leaf, domain = ("external", None) if self.model is not None else compiled_leaf_of(self.evaluator, info)
+        leaf, analysis = ("external", None) if self.model is not None else compiled_leaf_of(self.evaluator, info)
         return SearchConfig(
             rule=GumbelRule.of(self),
             options=self.snapshot(),
             gumbel=self.gumbel,
             discount=self.discount,
             leaf=leaf,
-            domain=domain,
+            analysis=analysis,
             evaluator=self.evaluator if leaf == "external" else None,
         )
 

@@ -10,7 +10,7 @@ from pondertree.config import DirichletNoise, LogPuct, SearchConfig, bounded_int
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
 from pondertree.search.model_search import ModelSearch
-from pondertree.search.options import preset, simulations
+from pondertree.search.preset import preset, simulations
 
 
 @preset
@@ -21,7 +21,7 @@ class MuZero(ModelSearch):
     reward + discount * value of the child, for the player who chooses, normalised to [0, 1] by `normalize`: "node" by
     the values of the node and its moves, "tree" by the extremes of the whole tree, None not at all. An unvisited move
     is worth 0 there. Legal actions are known at the root alone. `num_players` is 1, or 2 for alternating zero-sum
-    players; a state has its own number. None takes the model's `num_players` where it has one (as those of
+    players; a state has its own number. None is the model's `num_players` if it has one (as models of
     `pondertree.load` do), else 1, with a warning for bare observations.
     """
 
@@ -39,13 +39,11 @@ class MuZero(ModelSearch):
 
     def __post_init__(self) -> None:
         if self.model is None:
-            raise InvalidArgumentError(
-                "model is None: MuZero plans in a model (pondertree.models tells how to write one)"
-            )
+            raise InvalidArgumentError("model is None: MuZero plans in a model (see pondertree.models)")
         super().__post_init__()
 
     def config(self, info: GameInfo) -> SearchConfig:
-        """Returns the configuration; the model is both the world and the evaluator."""
+        """Returns the configuration; the model is both the dynamics and the evaluator."""
         return SearchConfig(
             rule=LogPuct.of(self),
             options=self.snapshot(),

@@ -14,7 +14,7 @@ from pondertree.evaluators.protocol import compiled_leaf
 from pondertree.game import GameInfo
 from pondertree.games.playout import decisive_policy
 from pondertree.search.base import Search
-from pondertree.search.options import preset, simulations
+from pondertree.search.preset import preset, simulations
 
 
 def _playout_policy(value: Any, name: str) -> Any:
@@ -30,11 +30,11 @@ class UCT(Search):
     """Classic Monte Carlo tree search with UCB1 (the UCT specification; Kocsis & Szepesvari 2006).
 
     An edge scores `Q + c_param * sqrt(2 ln N / n)`, Q for the player who chooses; unvisited moves come first, in random
-    order. A leaf is valued by a random playout (one that is cut after `max_depth` moves scores 0; without `max_depth`,
-    playouts of games in Python are cut after 10,000 moves, with a warning), or by `evaluator`: the leaf itself if
-    `max_depth` is None or 0, else the position where the playout is cut. `playout_policy` biases playouts: "random",
+    order. A leaf is valued by a random playout (truncated after `max_depth` moves it scores 0; without `max_depth`,
+    playouts of games in Python are truncated after 10,000 moves, with a warning), or by `evaluator`: the leaf itself if
+    `max_depth` is None or 0, else the last position of the playout. `playout_policy` biases playouts: "random",
     "decisive" (win at once if possible), or a function of a state that returns an action or a weight per legal action.
-    The answer is the most visited move, guarded by a minimax search of `minimax_depth` plies. `forced_depth` plies
+    The chosen move is the most visited one, checked by a minimax search of `minimax_depth` plies. `forced_depth` plies
     below the root, only immediate wins and replies to immediate threats are searched, where there are any.
 
     `c_param` = 1 suits values of about 1. If a game's rewards sum to much more, scale them down, or raise `c_param` to
@@ -52,21 +52,34 @@ class UCT(Search):
     forced_depth: int = option_of(SearchConfig, "forced_depth")
 
     def config(self, info: GameInfo) -> SearchConfig:
-        """Returns the configuration; playouts run in the engine unless an evaluator or policy is in Python."""
-        named = self.playout_policy if isinstance(self.playout_policy, str) else "random"
+        """Returns the configuration.
+
+        The kind of leaf follows from the evaluator, `max_depth` and the playout policy:
+
+        | evaluator | `max_depth` None or 0 | `max_depth` > 0 |
+        |---|---|---|
+        | None | "playout" | "playout" |
+        | `Uniform` | "zero" | "playout" |
+        | `Rollout` | "playout" | "playout", without `max_depth` |
+        | compiled (`compiled_leaf`) | "static" | "external" |
+        | in Python | "external" | "external" |
+
+        A policy in Python makes every kind "external".
+        """
+        compiled_policy = self.playout_policy if isinstance(self.playout_policy, str) else "random"
         python_policy = self.playout_policy if callable(self.playout_policy) else None
-        if not info.compiled and named == "decisive":
+        if not info.compiled and compiled_policy == "decisive":
             python_policy = decisive_policy
         evaluator, max_depth = self.evaluator, self.max_depth
         leaf = "playout"
-        domain = compiled_leaf(evaluator, info) if max_depth in (None, 0) and python_policy is None else None
+        analysis = compiled_leaf(evaluator, info) if max_depth in (None, 0) and python_policy is None else None
         if isinstance(evaluator, Uniform) and max_depth in (None, 0):
             leaf = "zero"
         elif isinstance(evaluator, Rollout):
-            # The value of a playout that is cut is another playout from there: the same as one that is not cut.
+            # A truncated playout valued by another playout is the same as one that is not truncated.
             evaluator, max_depth = None, None
         elif evaluator is not None and not isinstance(evaluator, Uniform):
-            leaf = "external" if domain is None else "static"
+            leaf = "external" if analysis is None else "static"
         elif isinstance(evaluator, Uniform):
             evaluator = None
         if python_policy is not None:
@@ -75,9 +88,9 @@ class UCT(Search):
             rule=Ucb1.of(self),
             options=self.snapshot(),
             leaf=leaf,
-            domain=domain,
+            analysis=analysis,
             evaluator=evaluator,
-            playout_policy=named,
+            playout_policy=compiled_policy,
             python_policy=python_policy,
             max_depth=max_depth,
             minimax_depth=self.minimax_depth,

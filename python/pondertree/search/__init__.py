@@ -1,1 +1,1 @@
-"""Searches over states and learned models: `Search`, the forest of trees it plants, and the worlds they grow in."""
+"""Searches over states and learned models: `Search`, `Forest`, `Tree`, and the worlds that store positions."""

@@ -22,7 +22,7 @@ from pondertree.search.compiled_world import CompiledWorld
 from pondertree.search.forest import Forest
 from pondertree.search.limits import UNLIMITED, Limits, Progress
 from pondertree.search.observation_root import ObservationBatch, ObservationRoot
-from pondertree.search.options import DefaultSimulations
+from pondertree.search.preset import DefaultSimulations
 from pondertree.search.python_world import PythonWorld
 from pondertree.search.root_actions import read_root_actions
 from pondertree.search.tree import Tree
@@ -30,14 +30,14 @@ from pondertree.search.world import World
 
 
 class Search(SearchOptions, ABC):
-    """A search and its options. It holds no tree: each call of `run` plants its own."""
+    """A search and its options. It holds no tree: each call of `run` creates a new tree."""
 
-    #: The temperature of `search` and `get_policy` where none is given.
+    #: The default `temperature` of `search` and `get_policy`.
     default_temperature: ClassVar[float]
-    #: `add_noise` of `search` and `get_policy` where it is not given.
+    #: The default `add_noise` of `search` and `get_policy`.
     default_noise: ClassVar[bool | None] = False
-    #: Whether the rule schedules a number of simulations, so that a time limit alone does not lift it.
-    needs_count: ClassVar[bool] = False
+    #: Whether the rule needs the number of simulations in advance (sequential halving).
+    requires_simulation_budget: ClassVar[bool] = False
 
     num_simulations: int | Sequence[int] | None
 
@@ -45,13 +45,13 @@ class Search(SearchOptions, ABC):
         is_default = self.num_simulations is None or isinstance(self.num_simulations, DefaultSimulations)
         super().__post_init__()
         if is_default:
-            # Still marked as the default, for `dataclasses.replace`.
+            # Keeps the `DefaultSimulations` marker, so that `dataclasses.replace` does not treat it as given.
             default: Any = self.__dataclass_fields__["num_simulations"].default
-            self.num_simulations = default if self.time_limit is None or self.needs_count else None
+            self.num_simulations = default if self.time_limit is None or self.requires_simulation_budget else None
         self._calls = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns the attributes for pickle and copy, without a drawn seed: every copy draws its own."""
+        """Returns the attributes for pickle and copy, without a drawn seed: every copy draws a new one."""
         state = self.__dict__.copy()
         if state["seed"] == state["_own_seed"]:
             state.update(seed=None, _own_seed=None, _calls=0)
@@ -79,7 +79,7 @@ class Search(SearchOptions, ABC):
 
     @property
     def limit_text(self) -> str:
-        """The limit that was given, as `repr` shows it."""
+        """The limit as shown in `repr`."""
         if self.time_limit is None:
             return f"num_simulations={self.num_simulations}"
         return f"time_limit={self.time_limit}"
@@ -89,16 +89,16 @@ class Search(SearchOptions, ABC):
         return describe(state)
 
     def world(self, info: GameInfo, config: SearchConfig) -> World:
-        """Returns the world of a forest, without trees."""
+        """Returns a new world, without trees."""
         return CompiledWorld(info, config) if info.compiled else PythonWorld(info, config)
 
-    def next_key(self) -> tuple[int, int]:
-        """Returns the seed and the number of the next call: no two calls of one search share random numbers."""
+    def next_call(self) -> tuple[int, int]:
+        """Returns (seed, call number) for a new call's random keys."""
         self._calls += 1
         return self.drawn_seed, self._calls - 1
 
     def with_seed(self, seed: int) -> Self:
-        """Returns a copy that draws from `seed`, with calls numbered from 0."""
+        """Returns a copy with another seed and with calls numbered from 0."""
         other = copy.copy(self)
         other.seed = seed
         other._calls = 0
@@ -108,17 +108,17 @@ class Search(SearchOptions, ABC):
         """Plants a tree for each state."""
         if len(states) == 0:
             raise InvalidArgumentError("states is empty: give at least one state")
-        info = common_game(states, self.describe)
+        info = check_states(states, self.describe)
         given = None if seeds is None else validation.per_row(seeds, len(states), "seeds", validation.whole_number)
         config = self.config(info)
         world = self.world(info, config)
-        world.create_engine(states)
+        roots = world.create_engine(states)
         searched = read_root_actions(root_actions, states, world.legal_actions)
-        key = self.next_key()
-        world.plant(states, key if given is None else [(seed, 0, 0) for seed in given], searched)
+        key = self.next_call()
+        world.plant(roots, key if given is None else [(seed, 0, 0) for seed in given], searched)
         seeds = [self.drawn_seed] * len(states) if given is None else given
-        limits = Limits(self.num_simulations, self.seconds, self.needs_count)
-        return Forest(config, world, states, seeds, searched, limits, self.next_key)
+        limits = Limits(self.num_simulations, self.seconds, self.requires_simulation_budget)
+        return Forest(config, world, states, seeds, searched, limits, self.next_call)
 
     @overload
     def run(
@@ -156,10 +156,11 @@ class Search(SearchOptions, ABC):
     ) -> SearchResult | list[SearchResult]:
         """Searches a state (or a python-chess board), or a list of them in one batch.
 
-        `temperature=None` is greedy. `seeds` fixes the random numbers of each row, whatever its place in the batch.
-        `root_actions` are the only moves searched at the root, one list for all states or one per state: numbers, move
-        text or `chess.Move`; `value` and `proven` are then those of the best of them. `progress(done, wanted)` is
-        called now and then. After Ctrl-C, `result` of the `KeyboardInterrupt` is the result so far, or a list of them.
+        `temperature=None` is greedy. `seeds` fixes the random numbers of each row, independently of its index.
+        `root_actions` restricts the moves searched at the root, by one list for all states or one per state: numbers,
+        move text or `chess.Move`; `value` and `proven` are then those of the best of them. `progress(done, total)` is
+        called after each batch or time slice. After Ctrl-C, `result` of the `KeyboardInterrupt` is the partial result,
+        or a list of them.
         """
         validation.no_iterator(state, "state", "states")
         many = isinstance(state, (list, tuple))
@@ -181,7 +182,7 @@ class Search(SearchOptions, ABC):
         root_actions: Any = None,
         progress: Progress | None = None,
     ) -> Any:
-        """Returns the results of all states if they are `many`, or of the only one."""
+        """Returns the list of all results if `many`, else the only result."""
         # All arguments are checked before the first simulation.
         per_row_temperature(temperature, len(states))
         forest = self._plant(states, seeds, root_actions)
@@ -198,7 +199,7 @@ class Search(SearchOptions, ABC):
             # Not a subclass: Python ends a process by the signal only for a plain KeyboardInterrupt.
             with contextlib.suppress(Exception):
                 interrupt.result = results()  # type: ignore[attr-defined]
-                interrupt.add_note("`result` of this exception is what the search had found.")
+                interrupt.add_note("`result` of this exception holds the partial result.")
             raise
         return results()
 
@@ -209,7 +210,7 @@ class Search(SearchOptions, ABC):
     def get_policy(
         self, state: Any, temperature: float | None = None, add_noise: bool | None = None
     ) -> tuple[Any, NDArray[np.float64]]:
-        """Returns the action to play and the share of visits of each action, whatever the temperature.
+        """Returns the action to play and the share of visits of each action, independently of the temperature.
 
         The action is an int, or a `chess.Move` for a `chess.Board` or a `ChessGame`.
         """
@@ -220,7 +221,7 @@ class Search(SearchOptions, ABC):
         return answer(result.action), result.policy.copy()
 
     def tree(self, state: Any, *, seeds: int | None = None, root_actions: Collection[Any] | None = None) -> Tree:
-        """Plants a tree that is grown step by step and reused from move to move.
+        """Plants a tree that `Tree.simulate` grows and `Tree.advance` reuses from move to move.
 
         With `root_actions` only these moves are searched at the root, until the tree is advanced or reset.
         """
@@ -233,7 +234,7 @@ class Search(SearchOptions, ABC):
         seeds: int | Sequence[int] | None = None,
         root_actions: Collection[Any] | None = None,
     ) -> Forest:
-        """Plants many trees that grow together; `root_actions` as in `tree`, one list for all states or one each."""
+        """Plants many trees that are searched in shared batches; `root_actions` as in `run`."""
         if not validation.is_listed(states):
             raise InvalidArgumentError(
                 f"states must be a list of states, not a {type(states).__name__}; for one state use tree()"
@@ -246,8 +247,8 @@ def per_row_temperature(value: Any, rows: int) -> list[float | None]:
     return validation.per_row(value, rows, "temperature", validation.optional_temperature)
 
 
-def common_game(states: Sequence[Any], describe: Callable[[Any], GameInfo]) -> GameInfo:
-    """Returns the game of all states; raises if there are several games, or if one state is finished."""
+def check_states(states: Sequence[Any], describe: Callable[[Any], GameInfo]) -> GameInfo:
+    """Returns the game of all states; raises if they are of several games, or if one is terminal."""
     info = describe(states[0])
     if isinstance(states, ObservationBatch):
         return info
@@ -263,7 +264,7 @@ def common_game(states: Sequence[Any], describe: Callable[[Any], GameInfo]) -> G
                     f"all states of a forest must be of one game ({_difference(info, other)})"
                 )
     over = operator.attrgetter("is_terminal") if info.compiled else is_over
-    # One call per state: a game that breaks its contract may answer differently the second time.
+    # One call per state: `is_terminal` of a game that violates its contract may change between calls.
     finished = list(map(over, states))
     if any(finished):
         raise game_is_over(f"states[{finished.index(True)}]" if len(states) > 1 else "this state")

@@ -1,4 +1,4 @@
-"""The world of a compiled game, whose states the engine holds."""
+"""The world of a compiled game, whose states are in the engine."""
 
 from __future__ import annotations
 
@@ -27,37 +27,39 @@ from pondertree.gpu.protocol import (
     Support,
     query,
 )
-from pondertree.gpu.tree_shape import DEVICE_GAMES, TreeShape, runs_on_device
+from pondertree.gpu.tree_shape import DEVICE_GAMES, TreeShape
 from pondertree.search.leaf_evaluation import LeafEvaluation
 from pondertree.search.root_actions import RootActions
 from pondertree.search.world import Key, Keys, World
 
 
 class CompiledWorld(World):
-    """Trees of a compiled game: searched in the engine, or in batches where an evaluator is outside it."""
+    """Trees of a compiled game, searched in the engine, or in batches by an external evaluator."""
 
     def __init__(self, game: GameInfo, config: SearchConfig) -> None:
         super().__init__(game, config)
-        self._may_pipeline = config.rule.has_priors and config.max_depth in (None, 0) and config.python_policy is None
-        """Whether leaves are evaluated as they are, and the network's outputs have fitted into buffers so far."""
+        evaluates_leaves = config.max_depth in (None, 0) and config.python_policy is None
+        self._pipeline_disabled = not (config.rule.has_priors and evaluates_leaves)
+        """Set for playouts and after an output of the network that did not fit into the buffers."""
         self._simulations = 0
         self._release: Callable[[], object] | None = None
-        """Releases the context of a device search whose nodes are not copied back yet."""
+        """Releases the context of a device search whose nodes are still on the device."""
 
     @property
     def runs_in_engine(self) -> bool:
-        """Whether nothing in Python evaluates leaves."""
+        """Whether the engine evaluates all leaves."""
         return self.config.leaf != "external"
 
-    def create_engine(self, states: Sequence[Any]) -> None:
-        """Creates the engine's forest."""
+    def create_engine(self, states: Sequence[Any]) -> Sequence[Any]:
+        """Creates the engine's forest; returns the states."""
         self.core = EngineForest(self.info.name, self.config.engine_data(self.info, len(states)))
         self._leaves = LeafEvaluation(self.core, self.info, self.config, None)
         self._offload = DeviceOffload(self.core)
+        return states
 
-    def plant(self, states: Sequence[Any], keys: Keys, root_actions: RootActions | None = None) -> None:
+    def plant(self, roots: Sequence[Any], keys: Keys, root_actions: RootActions | None = None) -> None:
         """Plants a tree for each state."""
-        self.core.plant(list(states), keys, root_actions)
+        self.core.plant(list(roots), keys, root_actions)
 
     def is_searched(self, before: Any, action: int, root_actions: list[int] | None) -> bool:
         """Returns True: the engine plants a new tree where it has no subtree."""
@@ -76,20 +78,20 @@ class CompiledWorld(World):
         return state
 
     def prepare_run(self, simulations: Sequence[int], is_exact: bool) -> None:
-        """Remembers the simulations of each tree; 0 where a run may end earlier, or where they differ."""
+        """Stores the simulations per tree; 0 if the run may end earlier, or if trees differ."""
         self._simulations = simulations[0] if is_exact and len(set(simulations)) == 1 else 0
 
     def run(self, should_stop: ShouldStop | None) -> None:
-        """Runs batches; a pipelined evaluator computes for some trees while the engine searches others.
+        """Runs batches; a pipelined evaluator computes for one group of trees while the engine searches others.
 
-        If the network's output does not fit into buffers, this and all later runs go batch by batch.
+        After an output of the network that does not fit into the buffers, batches are no longer pipelined.
         """
         backend: Any = self.config.evaluator
-        if self._may_pipeline and query(backend, Job(len(self.core)), Mode.PIPELINED).ok:
+        if not self._pipeline_disabled and query(backend, Job(len(self.core)), Mode.PIPELINED).ok:
             if self._run_pipelined(backend, should_stop).ok:
                 return
             self.roll_back()
-            self._may_pipeline = False
+            self._pipeline_disabled = True
         super().run(should_stop)
 
     def _run_pipelined(self, backend: InferenceBackend, should_stop: ShouldStop | None) -> Support:
@@ -101,7 +103,7 @@ class CompiledWorld(World):
                 return SUPPORTED
             return InferencePipeline(exchange, buffers, should_stop).run()
         finally:
-            # Also after an interrupt while results were copied back.
+            # Also pending after an interrupted import of results.
             if self._offload.is_pending:
                 self._release = weakref.finalize(self, backend.release, context)
             else:
@@ -114,19 +116,16 @@ class CompiledWorld(World):
         exchange: GameExchange,
         buffers: Sequence[InferenceBuffer],
     ) -> bool:
-        """Searches new trees on the network's device; False if that is not supported."""
+        """Searches new trees on the network's device; returns False if it does not support the search."""
         config, core = self.config, self.core
         if self.info.name not in DEVICE_GAMES or config.options.solve or not self._simulations:
-            return False
-        if not runs_on_device(config) or not core.all_new():
             return False
         shapes = [
             TreeShape(size, self._simulations, self.info.num_actions, config.rule, is_game=True)
             for size in exchange.sizes
         ]
-        if not query(backend, Job(len(core), exchange.layout, shapes=shapes), Mode.DEVICE).ok:
-            return False
-        groups = context.trees(shapes)
+        job = Job(len(core), exchange.layout, shapes=shapes)
+        groups = self._offload.acquire_trees(config, backend, context, job)
         if groups is None:
             return False
         pipeline = InferencePipeline(exchange, buffers)
@@ -142,14 +141,14 @@ class CompiledWorld(World):
         return is_done
 
     def synchronize(self) -> None:
-        """Copies the nodes of trees that were searched on a device into the engine."""
+        """Copies the nodes of device-resident trees into the engine."""
         self._offload.synchronize()
         if self._release is not None:
             self._release()
             self._release = None
 
     def batch(self) -> None:
-        """Gathers leaves, which the engine has stepped, and has them evaluated."""
+        """Gathers leaves, which the engine has stepped, and evaluates them."""
         self.core.gather()
         self._leaves.playouts.deadline = self.deadline
         answer = self._leaves.answer()
@@ -171,11 +170,11 @@ class GameExchange:
 
     @property
     def stopped(self) -> bool:
-        """Whether the search was stopped from outside."""
+        """Whether `Forest.stop` was called."""
         return self._core.stopped
 
     def unevaluated_roots(self) -> list[int]:
-        """Groups with roots that the network has not evaluated."""
+        """Returns the groups with unevaluated roots."""
         ends = np.cumsum([0, *self.sizes]).tolist()
         return [
             group for group, (first, last) in enumerate(pairwise(ends)) if not self._core.roots_evaluated(first, last)
@@ -191,7 +190,7 @@ class GameExchange:
         )
 
     def revalidate(self, group: int, buffer: InferenceBuffer) -> Support:
-        """Applies responses as a batch that is not pipelined would be; raises what is wrong with them."""
+        """Applies responses with full validation and detailed errors."""
         offsets, _ = self._core.waiting_legal(group)
         counts = np.diff(offsets)
         rows, legal = len(counts), self.layout.legal

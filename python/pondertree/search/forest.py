@@ -1,4 +1,4 @@
-"""A handle on searches that continue from move to move: many trees of one game, grown in one batch."""
+"""Forest: many trees of one game, searched in shared batches and advanced move by move."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pondertree._core import TreeView
 from pondertree.config import SearchConfig
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, UsageError
-from pondertree.game import game_mistakes, move_text, refuse_finished
+from pondertree.game import as_contract_error, move_text, refuse_finished
 from pondertree.games.chess_interop import check_action, to_state
 from pondertree.games.lookahead import minimax
 from pondertree.result import SearchResult
@@ -29,15 +29,15 @@ from pondertree.validation import seconds as read_seconds
 if TYPE_CHECKING:
     import chess
 
-#: The verdicts of the minimax guard where it is off.
+#: The verdicts without a minimax guard.
 NO_VERDICTS: list[tuple[int, int]] = []
 
 
 class Forest:
-    """Trees of one game, searched together. Made by `search.forest(states)`, which plants the `world`.
+    """Trees of one game, searched in shared batches. Returned by `Search.forest`.
 
-    `seeds` are those of the rows, `limits` hold where `simulate` is given none, and `next_key` gives the seed and the
-    call number of a tree that is reset.
+    `world` has one tree per state. `seeds` has the seed of each tree, `limits` are the defaults of `simulate`, and
+    `next_call` returns the seed and call number of a tree that is reset.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class Forest:
         seeds: list[int],
         root_actions: RootActions | None,
         limits: Limits,
-        next_key: Callable[[], tuple[int, int]],
+        next_call: Callable[[], tuple[int, int]],
     ) -> None:
         self._config = config
         self._world = world
         self._core = world.core
         self._info = world.info
         self._limits = limits
-        self._next_key = next_key
+        self._next_call = next_call
         self._states: Any = states if isinstance(states, ObservationBatch) else list(states)
         self._seeds = seeds
         self._elapsed = [0.0] * len(states)
@@ -63,7 +63,7 @@ class Forest:
         #: Simulations of each tree when its root was set, and the minimax verdicts on that root.
         self._begun = [0] * len(states)
         self._verdicts: list[list[tuple[int, int]] | None] = [None] * len(states)
-        #: The actions that are searched at each root, None for all legal ones.
+        #: The actions to search at each root; None for all legal ones.
         self._root_actions: RootActions = root_actions or [None] * len(states)
         if config.gumbel is not None:
             for index in range(len(states)):
@@ -87,15 +87,16 @@ class Forest:
         """Runs `n` more simulations in every tree (one number, or one per tree), or as many as fit into `seconds`.
 
         Without either, the limits of the search hold. `add_noise=True` mixes fresh noise into the clean priors of the
-        root, False takes it out, None leaves it as it is. `progress(done, wanted)` is called now and then.
+        root, False restores the clean priors, None keeps the current priors. `progress(done, total)` is called after
+        each batch or time slice.
         """
         n, limit = self._limits.resolve(n, None if seconds is None else read_seconds(seconds, "seconds"))
         counts = [UNLIMITED] * len(self) if n is None else per_row(n, len(self), "n", whole_number)
         if progress is not None and not callable(progress):
-            raise InvalidArgumentError(f"progress must be a function of (done, wanted), not {shown(progress)}")
+            raise InvalidArgumentError(f"progress must be a function of (done, total), not {shown(progress)}")
         if self._busy:
             raise UsageError("this search is already running: an evaluator or another thread must not enter it again")
-        # Nearly always one value for all trees, of which there may be thousands.
+        # Fast path: one flag for all trees.
         noise: dict[int | None, bool | None] = {
             None: None if is_listed(add_noise) else optional_flag(add_noise, "add_noise")
         }
@@ -109,9 +110,9 @@ class Forest:
             self._busy = True
             self._world.synchronize()
             self._core.resume()
-            for index, is_wanted in noise.items():
-                if is_wanted is not None:
-                    self._world.set_noise(index, is_wanted)
+            for index, enabled in noise.items():
+                if enabled is not None:
+                    self._world.set_noise(index, enabled)
             self._core.allow(counts)
             self._world.prepare_run(counts, is_exact=limit is None)
             if self._world.runs_in_engine:
@@ -132,7 +133,7 @@ class Forest:
         def should_stop() -> bool:
             if progress is not None:
                 progress(*core.progress())
-            # A time limit, however short, leaves no tree without a single simulation.
+            # Every tree gets at least one simulation, whatever the time limit.
             return deadline is not None and time.perf_counter() >= deadline and core.all_begun()
 
         try:
@@ -168,14 +169,14 @@ class Forest:
         return [self._result(index, view, temperatures[index]) for index, view in enumerate(self._core.views())]
 
     def actions(self, *, temperature: float | Sequence[float | None] | None = None) -> NDArray[np.int64]:
-        """Returns the action to play in every tree: the same as those of `results()`, in one array."""
+        """Returns the action to play in every tree, equal to `action` of `results()`, [trees]."""
         if self._config.minimax_depth:
             return np.array([result.action for result in self.results(temperature=temperature)], dtype=np.int64)
         temperatures = per_row(temperature, len(self), "temperature", optional_temperature)
         return self._core.actions([tau or 0.0 for tau in temperatures])
 
     def policies(self) -> NDArray[np.float64]:
-        """Returns the policy of every tree, [trees, num_actions]: the targets of self-play."""
+        """Returns the policy of every tree, [trees, num_actions], the training target of self-play."""
         return self._core.policies()
 
     def root_policies(self) -> tuple[NDArray[np.int64], NDArray[np.uint16], NDArray[np.float64]]:
@@ -198,7 +199,7 @@ class Forest:
             if self._info.compiled:
                 verdicts = self._core.minimax(index, depth)
             else:
-                with game_mistakes(self._info, "in the minimax guard"):
+                with as_contract_error(self._info, "in the minimax guard"):
                     outcomes = minimax(self._states[index], depth)
                 verdicts = [(action, plies if sign > 0 else -1) for action, (sign, plies) in outcomes.items() if sign]
             self._verdicts[index] = verdicts
@@ -218,16 +219,15 @@ class Forest:
         `action` is a number, move text that the state's `parse_action` reads ("e2e4" and "Nf3" in chess, "4" in
         Connect 4), or in chess a `chess.Move`.
 
-        A tree planted from a bare observation has no state that determines the next root: `observation`,
-        `legal_actions` and `to_play` describe it. Without an observation the model's own prediction is kept; without
-        the others all actions are legal, and the player to move is the model's prediction, or players alternate. The
-        subtree is dropped if the model predicted another player to move.
+        In a tree of bare observations, `observation`, `legal_actions` and `to_play` describe the next root. By default,
+        the model's predicted hidden state is kept, all actions are legal, and the player to move is the model's
+        prediction, or players alternate. The subtree is dropped if the model predicted another player to move.
 
-        An action that ends the game raises a `GameOverError`, and the tree stays where it is.
+        An action that ends the game raises a `GameOverError`; the tree is unchanged.
         """
         index = self._index(index)
         if self._busy:
-            raise UsageError("this search is running: advance it when it has come back")
+            raise UsageError("cannot advance while `simulate` runs")
         state = self._states[index]
         action = check_action(state, action)
         legal = self._world.legal_actions(state)
@@ -244,7 +244,7 @@ class Forest:
             after: Any = self._world.advance_observed(index, state, action, observation, legal_actions, to_play)
         elif not (observation is None and legal_actions is None and to_play is None):
             raise InvalidArgumentError(
-                "observation, legal_actions and to_play are for trees of bare observations: this one knows its state"
+                "observation, legal_actions and to_play are for trees of bare observations: this tree has a game state"
             )
         else:
             try:
@@ -254,23 +254,25 @@ class Forest:
                 after = self._world.advance(index, state, action)
             except GameOverError:
                 move = move_text(state, action)
-                raise GameOverError(f"{move} ends the game: nothing is left to search, the tree stays") from None
+                raise GameOverError(
+                    f"{move} ends the game: there is nothing to search, and the tree is unchanged"
+                ) from None
         self._world.synchronize()
         self._set_root(index, after, int(self._core.view(index).simulations))
 
     def restrict(self, index: int, actions: Sequence[int]) -> None:
         """Searches only `actions` at the root of tree `index` until it is advanced or reset.
 
-        For compiled games, and roots that are new or were just advanced to. Statistics of these actions stay, results
-        proven with the help of others are dropped, and the root is not searched for mates.
+        For compiled games, and roots that are new or were just advanced to. Statistics of these actions are kept,
+        proofs that depend on excluded actions are discarded, and the root is not analyzed.
         """
         self.skip_root_analysis(index)
-        # Evaluates the root: the actions need their priors before others are removed.
+        # Evaluates the root, since priors are computed over all legal actions.
         self.simulate(1)
         self._core.restrict(index, list(actions))
 
     def skip_root_analysis(self, index: int) -> None:
-        """Leaves out the analysis of the next root of tree `index` (in chess: its mate search)."""
+        """Skips the analysis of the next root of tree `index` (in chess: its mate search)."""
         self._world.synchronize()
         self._core.skip_root_analysis(self._index(index))
 
@@ -283,13 +285,13 @@ class Forest:
         legal_actions: Any = None,
         to_play: int | None = None,
     ) -> None:
-        """Replaces tree `index` by a new one from `state`, with random numbers of its own.
+        """Replaces tree `index` by a new one from `state`, with new random keys.
 
-        A tree planted from a bare observation takes another one, with `legal_actions` and `to_play` as before.
+        A tree of bare observations is reset to another `observation`, with its `legal_actions` and `to_play`.
         """
         index = self._index(index)
         if self._busy:
-            raise UsageError("this search is running: reset it when it has come back")
+            raise UsageError("cannot reset while `simulate` runs")
         if not (observation is None and legal_actions is None and to_play is None):
             if state is not None or not isinstance(self._states[index], ObservationRoot):
                 raise InvalidArgumentError(
@@ -298,9 +300,9 @@ class Forest:
             state = observation_root(observation, legal_actions, to_play, "the new root", self._info.num_players)
         state = to_state(state)
         if self._world.describe(state) != self._world.game:
-            raise InvalidArgumentError(f"state is one of another game than this forest's ({self._info.name})")
+            raise InvalidArgumentError(f"state belongs to another game than this forest ({self._info.name})")
         refuse_finished(state)
-        seed, call = self._next_key()
+        seed, call = self._next_call()
         self._world.reset(index, state, (seed, call, index))
         if self._config.gumbel is not None:
             self._world.synchronize()
@@ -316,7 +318,7 @@ class Forest:
         self._root_actions[index] = None
 
     def stop(self) -> None:
-        """Ends a running `simulate` early, from any thread; what was searched is kept."""
+        """Ends a running `simulate` early, from any thread; the tree keeps its simulations."""
         self._core.stop()
 
     def trace(self, index: int = 0) -> list[dict[str, Any]]:
@@ -325,7 +327,7 @@ class Forest:
         Needs `trace=True`.
         """
         if not self._config.options.trace:
-            raise UsageError("nothing was recorded: make the search with trace=True")
+            raise UsageError("nothing was recorded: create the search with trace=True")
         index = self._index(index)
         self._world.synchronize()
         return [

@@ -1,11 +1,11 @@
-"""The world of a learned model: hidden states stay with the model, under slots; only numbers cross to the engine."""
+"""The world of a learned model: hidden states are stored in a pool by slot, and the engine receives only numbers."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,11 @@ from pondertree.gpu.protocol import (
     is_backend,
     query,
 )
-from pondertree.gpu.tree_shape import TreeShape, runs_on_device
+from pondertree.gpu.tree_shape import TreeShape
 from pondertree.models.hidden import flatten
 from pondertree.models.inference import Inference
 from pondertree.models.pool import HiddenPool
-from pondertree.models.responses import InitialOutput, RecurrentOutput, is_plain
+from pondertree.models.responses import InitialOutput, RecurrentOutput, is_numpy_tuple
 from pondertree.search.observation_root import (
     ObservationBatch,
     ObservationRoot,
@@ -48,9 +48,9 @@ from pondertree.search.world import Key, Keys, World
 
 #: Initial slots per tree; a full pool doubles.
 SLOTS_PER_TREE = 64
-#: Up to this many bytes are reserved ahead of a run; beyond it, the pool grows on demand.
+#: At most this many bytes are reserved before a run; a larger pool grows on demand.
 MOST_RESERVED = 1 << 28
-#: Approximate size of a node in the engine; with few actions it is small against the hidden state.
+#: Approximate size of a node in the engine; small compared with a hidden state.
 BYTES_PER_NODE = 256
 #: The engine numbers actions by 16 bits.
 MOST_ACTIONS = 65535
@@ -60,20 +60,29 @@ MOST_ACTIONS = 65535
 Rows = tuple[NDArray[np.int64], NDArray[np.int64], int, NDArray[np.int64] | None]
 
 
+class EvaluatedRoots(NamedTuple):
+    """Roots with the model's output for them."""
+
+    roots: Sequence[ObservationRoot]
+    output: InitialOutput
+
+
 #: The game of bare observations with one player, and with two; the model gives the number of actions.
-_OBSERVED = [GameInfo("the model", False, 0, players, False, True, imagined=True) for players in (1, 2)]
+_OBSERVED = [GameInfo("the model", False, 0, players, False, True, is_learned_model=True) for players in (1, 2)]
 
 
 def latent_game(state: Any, num_players: int) -> GameInfo:
-    """Returns the game of a root as a learned model plans in it for `num_players` players, one if it is not given."""
+    """Returns the game of a root for planning with a learned model of `num_players` players."""
     if isinstance(state, ObservationRoot):
         return _OBSERVED[num_players - 1]
     info = describe(state)
     if info.num_players > 2:
-        raise InvalidArgumentError(f"{info.name} has {info.num_players} players: models are for one or two")
+        raise InvalidArgumentError(
+            f"{info.name} has {info.num_players} players: learned models support one or two players"
+        )
     if num_players not in (1, info.num_players):
         raise InvalidArgumentError(f"num_players is {num_players}, but {info.name} has {info.num_players}")
-    return GameInfo(info.name, False, info.num_actions, info.num_players, False, True, imagined=True)
+    return GameInfo(info.name, False, info.num_actions, info.num_players, False, True, is_learned_model=True)
 
 
 class LatentWorld(World):
@@ -84,37 +93,37 @@ class LatentWorld(World):
         self._num_players = num_players
         self._inference = Inference(model, game.num_actions or None)
         self._most_visits = 0
-        """The most visits of a node in the run."""
+        """Upper bound of the visits of a node in the run."""
 
     def describe(self, state: Any) -> GameInfo:
         """Returns the game that a root belongs to."""
         return latent_game(state, self._num_players)
 
-    def create_engine(self, states: Sequence[Any]) -> None:
-        """Evaluates all roots in one batch, which gives the number of actions, and creates the engine's forest."""
+    def create_engine(self, states: Sequence[Any]) -> EvaluatedRoots:
+        """Evaluates all roots in one batch, which determines the number of actions, and creates the engine's forest."""
         model: Any = self._inference.model
-        self._roots = roots = roots_of(states)
+        roots = roots_of(states)
         allocate = getattr(model, "observation_array", None)
         try:
-            self._first = self._inference.initial(stack(roots, allocate))
+            output = self._inference.initial(stack(roots, allocate))
         except EvaluationError as error:
             hint = batch_hint(roots, str(error))
             if hint is None:
                 raise
             raise EvaluationError(f"{error} ({hint})") from error.__cause__
-        num_actions = self._first.logits.shape[1]
+        num_actions = output.logits.shape[1]
         if num_actions > MOST_ACTIONS:
             raise InvalidArgumentError(f"the model has {num_actions} actions: at most {MOST_ACTIONS} are possible")
         self.info = replace(self.info, num_actions=num_actions)
         data = self.config.engine_data(self.info, len(roots), model)
-        # A memory limit counts hidden states, which are most of such a tree.
-        self._slot_bytes = sum(int(array.nbytes) for array in flatten(self._first.hidden)[0]) // len(roots)
+        # A memory limit includes hidden states, the largest part of such a tree.
+        self._slot_bytes = sum(int(array.nbytes) for array in flatten(output.hidden)[0]) // len(roots)
         maximum = None
         if data["max_bytes"] is not None:
             most = max(int(data["max_bytes"]) // (self._slot_bytes + BYTES_PER_NODE), 1)
             data["max_nodes"] = most if data["max_nodes"] is None else min(most, data["max_nodes"])
             maximum = (data["max_nodes"] + self.config.options.in_flight) * len(roots)
-        job = Job(len(roots), hidden=self._first.hidden)
+        job = Job(len(roots), hidden=output.hidden)
         supported = not maximum and query(model, job, Mode.PIPELINED).ok
         self._context: LatentContext | None = model.acquire(job) if supported else None
         if self._context is None:
@@ -124,11 +133,12 @@ class LatentWorld(World):
             weakref.finalize(self, model.release, self._context)
         self.core = EngineForest("latent", data)
         self._offload = DeviceOffload(self.core)
+        return EvaluatedRoots(roots, output)
 
-    def plant(self, states: Sequence[Any], keys: Keys, root_actions: RootActions | None = None) -> None:
-        """Plants a tree for each root, from the evaluation of `create_engine`."""
-        first, roots, num_actions = self._first, self._roots, self.info.num_actions
-        del self._first, self._roots
+    def plant(self, evaluated: EvaluatedRoots, keys: Keys, root_actions: RootActions | None = None) -> None:
+        """Plants a tree for each evaluated root."""
+        roots, output = evaluated
+        num_actions = self.info.num_actions
         to_play = legal = None
         if not isinstance(roots, ObservationBatch):
             legal = [None if root.allowed is None else root.legal(num_actions) for root in roots]
@@ -136,23 +146,23 @@ class LatentWorld(World):
         if root_actions is not None:
             everything: RootActions = [None] * len(roots)
             legal = [searched or known for searched, known in zip(root_actions, legal or everything, strict=True)]
-        slots = self.core.plant_latent(to_play, legal, first.logits, first.values, keys)
-        self._pool.scatter(slots, first.hidden)
+        slots = self.core.plant_latent(to_play, legal, output.logits, output.values, keys)
+        self._pool.scatter(slots, output.hidden)
 
     def prepare_run(self, simulations: Sequence[int], is_exact: bool) -> None:
-        """Reserves the slots of a run whose number of simulations is exact."""
+        """Reserves the slots of a run with an exact number of simulations."""
         self._most_visits = max(simulations)
         if not is_exact:
             return
         most = self.config.options.max_nodes
-        # One more than there are positions: see `_search_on_device`.
-        wanted = sum(count if most is None else min(count, most) for count in simulations) + len(simulations) + 1
-        if wanted * max(self._slot_bytes, 1) <= MOST_RESERVED:
-            self._pool.reserve(min(max(wanted, self._pool.capacity), self._pool.maximum or wanted))
+        # One slot per position, and one more: see `_search_on_device`.
+        required = sum(count if most is None else min(count, most) for count in simulations) + len(simulations) + 1
+        if required * max(self._slot_bytes, 1) <= MOST_RESERVED:
+            self._pool.reserve(min(max(required, self._pool.capacity), self._pool.maximum or required))
 
     @property
     def hidden_bytes(self) -> int:
-        """Bytes of the hidden states, capacity counted."""
+        """Allocated bytes of the hidden states."""
         return self._pool.nbytes
 
     def reset(self, index: int, state: Any, key: Key) -> None:
@@ -179,8 +189,8 @@ class LatentWorld(World):
     ) -> ObservationRoot:
         """Plays an action at a root that is a bare observation; returns the root after it.
 
-        Without an observation, the model's prediction is kept. Without `to_play`, the model's prediction holds where
-        it made one (a discount); else two players alternate.
+        Without an observation, the model's predicted hidden state is kept. `to_play` defaults to the prediction by a
+        model that returns discounts; otherwise, two players alternate.
         """
         self.synchronize()
         other, predicted = self.info.num_players - 1 - before.to_play, None
@@ -215,9 +225,9 @@ class LatentWorld(World):
         self._evaluate(self.core.gather_latent(), self.core.apply_latent)
 
     def run(self, should_stop: ShouldStop | None) -> None:
-        """Runs batches, where the engine gathers the next rows when it takes the responses to the last.
+        """Runs batches; each engine call applies the responses to one batch and gathers the rows of the next.
 
-        A pipelined model computes for some trees while the engine searches others, or grows the trees on its device.
+        A pipelined model computes for one group of trees while the engine searches others, or searches on its device.
         """
         model: Any = self._inference.model
         if is_backend(model):
@@ -230,8 +240,8 @@ class LatentWorld(World):
         if should_stop is not None:
             super().run(should_stop)
             return
-        wanted = self.core.wants_more() and not self.core.stopped
-        rows = self.core.gather_latent() if wanted else None
+        is_running = self.core.wants_more() and not self.core.stopped
+        rows = self.core.gather_latent() if is_running else None
         while rows is not None:
             rows = self._evaluate(rows, self.core.step_latent)
 
@@ -247,27 +257,23 @@ class LatentWorld(World):
             buffers = context.buffers([size * in_flight for size in sizes], self._most_visits)
             return InferencePipeline(LatentExchange(self.core, self._pool, buffers), buffers, should_stop).run()
         except EvaluationError as error:
-            # The pipeline words errors as those of an evaluator.
+            # The pipeline reports errors as those of an evaluator.
             if error.__cause__ is None or not str(error).startswith(EVALUATOR_RAISED):
                 raise
             raise self._inference.step_failed(error.__cause__, self._pool.layout) from error.__cause__
 
     def _search_on_device(self, model: InferenceBackend, context: LatentContext) -> bool:
-        """Searches new trees on the model's device; False, with nothing changed, if that is not supported."""
+        """Searches new trees on the model's device; returns False, with no tree changed, if it does not support it."""
         config, info, trees = self.config, self.info, len(self.core)
-        if not runs_on_device(config) or not self.core.all_new():
-            return False
         shape = TreeShape(trees, self._most_visits, info.num_actions, config.rule, info.num_players, config.discount)
-        if not query(model, Job(trees, shapes=[shape]), Mode.DEVICE).ok:
-            return False
-        groups = context.trees([shape])
+        groups = self._offload.acquire_trees(config, model, context, Job(trees, shapes=[shape]))
         if groups is None:
             return False
-        # One more slot than there are positions, for rows without a tree: see `LatentTrees`.
+        # One additional slot for rows without a tree: see `LatentTrees`.
         return self._offload.run(groups, [shape], reserve=lambda: self._pool.reserve(self.core.num_slots() + 1))
 
     def synchronize(self) -> None:
-        """Copies the nodes of trees that were searched on a device into the engine."""
+        """Copies the nodes of device-resident trees into the engine."""
         self._offload.synchronize()
 
     def _evaluate(self, rows: Rows, apply: Callable[..., Rows | None]) -> Rows | None:
@@ -277,8 +283,12 @@ class LatentWorld(World):
         if count == 0:
             nothing = np.zeros(0)
             return apply(nothing, np.zeros((0, self.info.num_actions), dtype=np.float32), nothing, None)
-        output = self._inference.ask(self._pool.gather(parents), actions)
-        if slots is None and is_plain(output, count, self.info.num_actions) and self._pool.put(first, output[0], count):
+        output = self._inference.call_recurrent(self._pool.gather(parents), actions)
+        if (
+            slots is None
+            and is_numpy_tuple(output, count, self.info.num_actions)
+            and self._pool.scatter_consecutive(first, output[0], count)
+        ):
             return apply(output[1], output[2], output[3], output[4] if len(output) == 5 else None)
         answer = self._inference.check(output, count)
         if slots is None:
@@ -298,7 +308,7 @@ class LatentExchange:
 
     @property
     def stopped(self) -> bool:
-        """Whether the search was stopped from outside."""
+        """Whether `Forest.stop` was called."""
         return self._core.stopped
 
     def exchange(
@@ -310,18 +320,18 @@ class LatentExchange:
         is_full = answered is not None and not buffer.top_k
         if is_full and buffer.responses.shape[1] - 2 - buffer.has_discount != core.num_actions:
             return None
-        wanted = None if requests is None else requests.requests
-        result = core.exchange_latent(group, answered, wanted, buffer.has_discount, buffer.top_k)
+        open_rows = None if requests is None else requests.requests
+        result = core.exchange_latent(group, answered, open_rows, buffer.has_discount, buffer.top_k)
         slots = core.num_slots()
         if slots > self._pool.capacity:
-            # The pool moves: no batch may be in flight.
+            # Growing reallocates the pool: no batch may be in flight.
             for each in self._buffers:
                 each.wait()
             self._pool.reserve(slots)
         return result
 
     def revalidate(self, group: int, buffer: InferenceBuffer) -> Support:
-        """Refuses: batch by batch, the model's output is validated in detail."""
+        """Returns False: unpipelined batches validate the model's outputs in detail."""
         return Support(False, "the model's outputs need validation")
 
 

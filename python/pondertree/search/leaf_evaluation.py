@@ -15,7 +15,7 @@ from pondertree.config import SearchConfig
 from pondertree.errors import GameContractError, PondertreeError, UnfinishedPlayoutWarning, warn_caller
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.protocol import EvaluatorOutput, evaluate_batch
-from pondertree.game import GameInfo, check_returns, check_rewards, game_mistakes
+from pondertree.game import GameInfo, as_contract_error, check_returns, check_rewards
 from pondertree.games.playout import LONGEST_PLAYOUT, MOVES_PER_CHECK, Playouts, checked_policy, simulate_leaves
 
 
@@ -37,21 +37,21 @@ class LeafEvaluation:
         self._has_warned = False
 
     @property
-    def _has_plain_playouts(self) -> bool:
-        """Whether playouts are random moves to the end, which `plain_playout` runs faster."""
+    def _uses_random_playouts(self) -> bool:
+        """Whether playouts are random moves to the end, which `fast_random_playout` plays."""
         config = self._config
         return config.evaluator is None and config.python_policy is None and config.max_depth is None
 
     @property
     def longest_playout(self) -> int:
-        """The most moves of a playout; 0 where there are no playouts."""
+        """Maximum moves of a playout; 0 without playouts."""
         config = self._config
         if config.leaf == "zero" or (config.evaluator is not None and config.max_depth is None):
             return 0
         return LONGEST_PLAYOUT if config.max_depth is None else config.max_depth
 
     def answer(self) -> EvaluatorOutput:
-        """Returns policies and values of the batch under way."""
+        """Returns policies and values of the open batch."""
         count = self._core.num_waiting()
         config = self._config
         if count == 0:
@@ -59,7 +59,7 @@ class LeafEvaluation:
         if config.evaluator is not None and config.max_depth in (None, 0) and config.python_policy is None:
             return evaluate_batch(config.evaluator, self._batch(count))
         if self._table is None and config.python_policy is None:
-            # The engine has played these leaves out to `max_depth`, where the evaluator values them.
+            # The engine has played `max_depth` moves from these leaves; the evaluator values the last positions.
             return evaluate_batch(config.evaluator, self._batch(count))
         return EvaluatorOutput(None, self._play_out(), False)
 
@@ -89,20 +89,20 @@ class LeafEvaluation:
         return Packed(planes, scalars, height, width, offsets, actions, self._info.num_actions)
 
     def _play_out(self) -> NDArray[np.float64]:
-        """Returns the values of playouts in Python: of Python games, or by a policy in Python."""
+        """Returns the values of playouts of Python games, or with a policy in Python."""
         values = self._simulate()
         if self.playouts.cut and self.playouts.ended:
-            self.warn_of_cuts()
+            self.warn_of_truncation()
         return values
 
-    def warn_of_cuts(self) -> None:
-        """Issues one `UnfinishedPlayoutWarning` if playouts were cut because the game did not end."""
+    def warn_of_truncation(self) -> None:
+        """Issues one `UnfinishedPlayoutWarning` if playouts were truncated because the game did not end."""
         if self.playouts.cut and not self._has_warned:
             self._has_warned = True
             warn_caller(
-                f"a playout of {self._info.name} was not over after {LONGEST_PLAYOUT} moves: it was cut there and "
-                "counts as a draw, or with the rewards so far (cut playouts earlier by max_depth=..., or value "
-                "positions by an evaluator)",
+                f"a playout of {self._info.name} was not over after {LONGEST_PLAYOUT} moves: it was truncated "
+                "and counts as a draw, or with the rewards so far (truncate playouts earlier by max_depth=..., or "
+                "value positions by an evaluator)",
                 UnfinishedPlayoutWarning,
             )
 
@@ -113,21 +113,21 @@ class LeafEvaluation:
         rows = core.waiting()
         states = core.waiting_states() if table is None else [table[slot] for slot, _, _ in rows]
         leaves = [(state, chooser, key) for state, (_, chooser, key) in zip(states, rows, strict=True)]
-        if self._has_plain_playouts and not hasattr(states[0], "simulateRandomPlayout"):
-            return np.array([plain_playout(state, key, self._info, self.playouts) for state, _, key in leaves])
+        if self._uses_random_playouts and not hasattr(states[0], "simulateRandomPlayout"):
+            return np.array([fast_random_playout(state, key, self._info, self.playouts) for state, _, key in leaves])
         evaluator = None if config.evaluator is None else _StateEvaluator(config.evaluator)
         policy = None if config.python_policy is None else self._interruptible(checked_policy(config.python_policy))
-        with game_mistakes(self._info, "in a playout"):
+        with as_contract_error(self._info, "in a playout"):
             values = simulate_leaves(leaves, config.max_depth, evaluator, policy, self.playouts)
         return np.array(values, dtype=np.float64)
 
 
 class OutOfTime(PondertreeError):  # noqa: N818 (internal: never leaves the search)
-    """Ends a playout at the deadline, or when the search is stopped."""
+    """Aborts a playout at the deadline, or when the search is stopped."""
 
 
 class SearchPlayouts(Playouts):
-    """The playouts of one forest, which end at the deadline or when the search is stopped."""
+    """The playouts of one forest, which are aborted at the deadline or when the search is stopped."""
 
     __slots__ = ("_core", "_name", "deadline")
 
@@ -145,8 +145,8 @@ class SearchPlayouts(Playouts):
     def refuse(self, moves: int) -> NoReturn:
         raise GameContractError(
             f"{self._name} is not over after {moves} random moves in any of the first {self.cut} playouts: "
-            "cut playouts by max_depth=..., or value positions by an evaluator "
-            "(pondertree.testing.check_game tells whether games end)"
+            "truncate playouts by max_depth=..., or value positions by an evaluator "
+            "(pondertree.testing.check_game checks termination)"
         )
 
     def check_time(self) -> None:
@@ -154,11 +154,11 @@ class SearchPlayouts(Playouts):
             raise OutOfTime
 
 
-def plain_playout(state: Any, key: int, info: GameInfo, playouts: Playouts) -> list[float]:
+def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts) -> list[float]:
     """Returns the result of a random playout, one number per player; with rewards, their sums.
 
-    The moves are those of `random_playout`. This loop draws from the engine's generator and reads every property once:
-    it takes most of the time of a search of a Python game. A playout is cut after `LONGEST_PLAYOUT` moves.
+    Plays the same moves as `random_playout`. Optimised, since it takes most of the time of a search of a Python game:
+    it draws from the engine's generator and reads every property once. Truncated after `LONGEST_PLAYOUT` moves.
     """
     choose = PlayoutRandom(key).choose
     earned = [0.0] * info.num_players
@@ -191,7 +191,7 @@ def plain_playout(state: Any, key: int, info: GameInfo, playouts: Playouts) -> l
 
 
 class _StateEvaluator:
-    """An evaluator in the form that `simulate_leaves` takes."""
+    """Adapts an evaluator to `simulate_leaves`."""
 
     def __init__(self, evaluator: Any) -> None:
         self._evaluator = evaluator

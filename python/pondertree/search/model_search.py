@@ -27,14 +27,14 @@ from pondertree.search.world import World
 
 
 class ModelSearch(Search):
-    """A search that plans in a learned model where it has one."""
+    """A search that plans in its learned model, if it has one."""
 
     model: Any
     discount: float
     num_players: int | None
 
     def __post_init__(self) -> None:
-        # Trained players have the number of players of their game.
+        # Trained players declare the number of players of their game.
         self._model_players = players_of(self.model)
         if isinstance(self.num_players, AssumedPlayers):
             self.num_players = None
@@ -44,7 +44,7 @@ class ModelSearch(Search):
         is_stated = self.num_players is not None
         self._players_are_assumed = not is_stated and self._model_players is None
         self._players = self.num_players or self._model_players or 1
-        # Still marked as assumed, for `dataclasses.replace`.
+        # Keeps the `AssumedPlayers` marker, so that `dataclasses.replace` does not treat it as given.
         self.num_players = self._players if is_stated else AssumedPlayers(self._players)
 
     def describe(self, state: Any) -> GameInfo:
@@ -52,7 +52,7 @@ class ModelSearch(Search):
         is_observed = isinstance(state, ObservationRoot)
         if self.model is None:
             if is_observed:
-                raise InvalidArgumentError("observation= needs a model: an evaluator wants the state of a game")
+                raise InvalidArgumentError("observation= needs a model: an evaluator requires the state of a game")
             return describe(state)
         if is_observed and self._model_players not in (None, self._players):
             raise InvalidArgumentError(
@@ -62,7 +62,7 @@ class ModelSearch(Search):
         return latent_game(state, self._players)
 
     def world(self, info: GameInfo, config: SearchConfig) -> World:
-        """Returns the world of the model, or of a game where an evaluator was given."""
+        """Returns the world of the model; that of the game for an evaluator."""
         if self.model is None:
             return super().world(info, config)
         return LatentWorld(self.model, self._players, info, config)
@@ -86,9 +86,9 @@ class ModelSearch(Search):
         mask; by default all) and `to_play` (by default 0) describe the root, one of each per observation. The other
         arguments are those of every search.
 
-        An array with one axis is one observation. Any other array is one observation or a batch of them, decided by the
-        shape that the model declares (`observation_shape`) or accepts. An array that could be either is one observation
-        if `legal_actions` of one are given, else an InvalidArgumentError is raised.
+        An array with one axis is one observation. Any other array is one observation or a batch of them, determined by
+        the shape that the model declares (`observation_shape`) or accepts. An ambiguous array is one observation if
+        `legal_actions` of one are given; otherwise an InvalidArgumentError is raised.
         """
         roots = self._roots(state, observation, legal_actions, to_play)
         return super().run(
@@ -138,7 +138,7 @@ class ModelSearch(Search):
         seeds: int | None = None,
         root_actions: Collection[Any] | None = None,
     ) -> Tree:
-        """Plants a tree that is grown step by step; the root is given as in `run`."""
+        """Plants a tree, as `Search.tree` does; the root is given as in `run`."""
         root = self._root(state, observation, legal_actions, to_play)
         return super().tree(root, seeds=seeds, root_actions=root_actions)
 
@@ -152,7 +152,7 @@ class ModelSearch(Search):
         seeds: int | Sequence[int] | None = None,
         root_actions: Collection[Any] | None = None,
     ) -> Forest:
-        """Plants many trees that grow together; the roots are given as in `run`, or as one array of observations."""
+        """Plants many trees, as `Search.forest` does; roots are given as in `run`, or as one array of observations."""
         if states is None and _are_rows(observation):
             self._warn_of_assumed_players()
             if legal_actions is None and to_play is None and len(observation) and not _holds_objects(observation):
@@ -186,9 +186,9 @@ class ModelSearch(Search):
         if self.model is None or library_of(observation) is None or _holds_objects(observation):
             return False
         if expects_one:
-            # No call of the model: only a declared shape can make it several.
+            # The model is not called: only a declared shape identifies a batch.
             return bool(self._observation_shape.known(observation))
-        # Legal actions of one observation decide where the model accepts the array either way.
+        # Legal actions of one observation decide if the model accepts the array in both forms.
         return self._observation_shape.is_batch(observation, either_is_one=legal_actions is not None)
 
     def _warn_of_assumed_players(self) -> None:
@@ -201,7 +201,9 @@ class ModelSearch(Search):
         """Returns the single root to search."""
         root = self._roots(state, observation, legal_actions, to_play, expects_one=True)
         if observation is not None and isinstance(root, list):
-            raise InvalidArgumentError("observation is a list of them, and one is wanted: run() and forest() take many")
+            raise InvalidArgumentError(
+                "observation is a list, but this method takes one observation: run() and forest() take lists"
+            )
         return root
 
     def _roots(self, state: Any, observation: Any, legal_actions: Any, to_play: Any, expects_one: bool = False) -> Any:
@@ -210,7 +212,7 @@ class ModelSearch(Search):
             raise InvalidArgumentError("give a state, or observation=, and not both")
         if observation is None:
             if not (legal_actions is None and to_play is None):
-                raise InvalidArgumentError("legal_actions and to_play come with observation=: a state says them itself")
+                raise InvalidArgumentError("legal_actions and to_play require observation=: a state defines its own")
             return state
         validation.no_iterator(observation, "observation", "observations")
         self._warn_of_assumed_players()
@@ -218,14 +220,14 @@ class ModelSearch(Search):
         if not self._are_many(observation, legal_actions, to_play, expects_one):
             return observation_root(observation, legal_actions, to_play, SINGLE, self._players)
         if legal_actions is None and to_play is None and not any(map(operator.is_, observation, repeat(None))):
-            # Nearly always, with thousands of rows.
+            # Fast path for thousands of rows.
             return list(map(ObservationRoot, observation))
         try:
             rows = len(observation)
             masks = [None] * rows if legal_actions is None else list(legal_actions)
         except TypeError:
             raise InvalidArgumentError(
-                "observation, legal_actions and to_play do not go together: give one of each, or lists of them"
+                "observation, legal_actions and to_play do not match: give one of each, or lists of equal length"
             ) from None
         if len(masks) != rows:
             raise InvalidArgumentError(f"legal_actions has {len(masks)} entries for {rows} observations: give one each")

@@ -26,17 +26,17 @@ SINGLE = "observation"
 
 @dataclass(slots=True, eq=False)
 class ObservationRoot:
-    """A root known by an observation alone, which stands where a search has a state.
+    """A root known only by an observation, in place of a state.
 
-    Treated as immutable; a frozen dataclass takes three times as long to create, and batches create thousands.
+    Treated as immutable. Not a frozen dataclass, which takes three times as long to create; batches create thousands.
     """
 
     observation: Any = None
-    """One row of the batch that the model takes; None where the model's own prediction is the root."""
+    """One row of the batch that the model takes; None if the root is the model's prediction."""
     allowed: tuple[int, ...] | None = None
     """The legal actions; None if all are legal."""
     mask_size: int | None = None
-    """Length of the mask that gave the legal actions, if one did."""
+    """Length of the mask of legal actions; None if they were given as a list."""
     to_play: int = 0
     name: str = field(default="this observation")
     """The name of the root in messages."""
@@ -90,7 +90,7 @@ class ObservationBatch(Sequence[ObservationRoot]):
 
 
 def following_root(observation: Any, legal_actions: Any, to_play: Any, num_players: int) -> ObservationRoot:
-    """Returns the root after an action; without an observation, the model's own prediction is its hidden state."""
+    """Returns the root after an action; without an observation, the model predicts its hidden state."""
     name = "the new root"
     return ObservationRoot(observation, *_legal(legal_actions, name), _player(to_play, name, num_players), name)
 
@@ -117,7 +117,7 @@ def root_of(state: Any, row: str = "") -> ObservationRoot:
         to_play, players = operator.index(state.to_play), operator.index(state.num_players)
         num_actions = operator.index(state.num_actions)
     except Exception as error:
-        raise GameContractError(f"{name} raised {type(error).__name__} when asked about a state: {error}") from error
+        raise GameContractError(f"{name} raised {type(error).__name__} while reading its state: {error}") from error
     if not 0 <= to_play < players:
         raise GameContractError(f"{name}.to_play is {validation.shown(to_play)}: it must be from 0 to {players - 1}")
     wrong = next((action for action in legal if not 0 <= action < num_actions), None)
@@ -136,9 +136,9 @@ def root_of(state: Any, row: str = "") -> ObservationRoot:
 def observation_root(
     observation: Any, legal_actions: Any, to_play: Any, name: str, num_players: int
 ) -> ObservationRoot:
-    """Returns a root from the arguments of a caller, checked as far as possible without the model."""
+    """Returns a root from arguments of the API, checked as far as possible without the model."""
     if observation is None:
-        raise InvalidArgumentError(f"{name} is None: give what the model's initial_inference takes, without a batch")
+        raise InvalidArgumentError(f"{name} is None: give one row of the batch that initial_inference takes")
     if legal_actions is None and to_play is None:  # the usual case
         return ObservationRoot(observation, None, None, 0, name)
     return ObservationRoot(observation, *_legal(legal_actions, name), _player(to_play, name, num_players), name)
@@ -189,7 +189,7 @@ def _legal(given: Any, name: str) -> tuple[tuple[int, ...] | None, int | None]:
         )
     legal = tuple(actions.tolist())
     if size is None and actions.dtype.itemsize == 1 and len(legal) > 1 and set(legal) <= {0, 1}:
-        # Gymnasium's masks are int8. Arrays of this type with two entries 0 and 1 are refused as masks, too.
+        # Gymnasium's masks are int8; an int8 array [0, 1] of actions is refused, too.
         raise InvalidArgumentError(
             f"legal_actions of {name} is a mask of {actions.dtype}: a mask has True and False, mask.astype(bool)"
         )
@@ -206,13 +206,13 @@ def _repeated(legal: tuple[int, ...]) -> int:
 
 
 def stack(roots: Sequence[ObservationRoot], allocate: AllocateMemory | None = None) -> Any:
-    """Returns the observations of roots as one batch, a copy of the same library; NumPy's is `allocate`d."""
+    """Returns the observations of roots as one batch, a copy in the same library; `allocate` is for NumPy arrays."""
     if isinstance(roots, ObservationBatch):
         return _copy(roots.array, allocate)
     first = roots[0].observation
     if hasattr(first, "legal_actions") and hasattr(first, "play"):
         if not hasattr(first, "observation"):
-            raise GameContractError(f"{roots[0].name} has no observation(): a model sees states through it")
+            raise GameContractError(f"{roots[0].name} has no observation(): a model needs the observation of a state")
         return stack_observations([root.observation for root in roots])
     observations = [root.observation for root in roots]
     library = library_of(first)
@@ -225,7 +225,7 @@ def stack(roots: Sequence[ObservationRoot], allocate: AllocateMemory | None = No
         shape = arrays[0].shape
         if not shape or set(map(len, arrays)) != {shape[0]}:
             return np.stack(arrays)
-        # The same as `np.stack` without its checks of each array; `concatenate` refuses other shapes.
+        # Equal to `np.stack` without its checks of each array; `concatenate` rejects unequal shapes.
         memory = (
             None
             if allocate is None
@@ -236,7 +236,7 @@ def stack(roots: Sequence[ObservationRoot], allocate: AllocateMemory | None = No
         np.concatenate(arrays, out=memory.reshape(-1, *shape[1:]))
         return memory
     except Exception as error:
-        raise InvalidArgumentError(f"the observations cannot be put into one batch: {error}") from error
+        raise InvalidArgumentError(f"the observations cannot be stacked into one batch: {error}") from error
 
 
 def _copy(array: Any, allocate: AllocateMemory | None) -> Any:

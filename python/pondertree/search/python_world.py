@@ -1,7 +1,7 @@
 """The world of a game written in Python.
 
-Its states are kept in a table under slots that the engine assigns: `table[slot] = play(table[parent], action)`, once
-per simulation at the leaf. Only numbers cross to the engine.
+States are stored in a table by slots that the engine assigns: `table[slot] = play(table[parent], action)`, once per
+simulation, at the leaf. The engine receives only numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pondertree._core import Forest as EngineForest
 from pondertree._core import TreeView
 from pondertree.config import SearchConfig
 from pondertree.errors import InternalError
-from pondertree.game import GameInfo, Position, game_mistakes, play, read_position
+from pondertree.game import GameInfo, Position, as_contract_error, play, read_position
 from pondertree.games.lookahead import forced_actions
 from pondertree.games.purity import PlayCheck
 from pondertree.gpu.protocol import ShouldStop
@@ -31,7 +31,7 @@ class PythonWorld(World):
         super().__init__(game, config)
         self._forced_depth = config.forced_depth
         self._states: dict[int, Any] = {}
-        self._forced_left: dict[int, int] = {}
+        self._forced_plies_left: dict[int, int] = {}
 
     def __getitem__(self, slot: int) -> Any:
         return self._states[slot]
@@ -39,19 +39,20 @@ class PythonWorld(World):
     def __len__(self) -> int:
         return len(self._states)
 
-    def create_engine(self, states: Sequence[Any]) -> None:
-        """Creates the engine's forest."""
+    def create_engine(self, states: Sequence[Any]) -> Sequence[Any]:
+        """Creates the engine's forest; returns the states."""
         config = self.config
         self.core = EngineForest("external", config.engine_data(self.info, len(states)))
         self._leaves = LeafEvaluation(self.core, self.info, config, self)
         self._play_check = PlayCheck(
             self.info, self._leaves.playouts.expired, self._leaves.longest_playout, config.evaluator is not None
         )
+        return states
 
-    def plant(self, states: Sequence[Any], keys: Keys, root_actions: RootActions | None = None) -> None:
+    def plant(self, roots: Sequence[Any], keys: Keys, root_actions: RootActions | None = None) -> None:
         """Plants a tree for each state."""
-        each = keys if isinstance(keys, list) else [(*keys, row) for row in range(len(states))]
-        for state, key, searched in zip(states, each, root_actions or [None] * len(states), strict=True):
+        each = keys if isinstance(keys, list) else [(*keys, row) for row in range(len(roots))]
+        for state, key, searched in zip(roots, each, root_actions or [None] * len(roots), strict=True):
             position = self._read_root(state, searched)
             self._put_root(self.core.plant_external(position.to_play, position.legal, *key), state)
 
@@ -72,7 +73,7 @@ class PythonWorld(World):
         return state
 
     def is_searched(self, before: Any, action: int, root_actions: list[int] | None) -> bool:
-        """Whether a legal action of a root is searched: with `forced_depth`, the forced ones alone are."""
+        """Whether a legal action of a root is searched; with `forced_depth`, only forced ones are."""
         return (not self._forced_depth and root_actions is None) or action in self._read_root(
             before, root_actions
         ).legal
@@ -81,24 +82,24 @@ class PythonWorld(World):
         """Drops the states of slots that the engine no longer uses."""
         for slot in slots:
             self._states.pop(slot, None)
-            self._forced_left.pop(slot, None)
+            self._forced_plies_left.pop(slot, None)
 
     def run(self, should_stop: ShouldStop | None) -> None:
-        """Runs batches, then replays the line of every proven result."""
+        """Runs batches, then replays the principal variation of every proven result."""
         moves = self._play_check.moves
         try:
             super().run(should_stop)
         except OutOfTime:
-            self._leaves.warn_of_cuts()
+            self._leaves.warn_of_truncation()
             raise
-        self._leaves.warn_of_cuts()
-        if self.config.options.solve and self.info.is_plain and self._play_check.moves > moves:
+        self._leaves.warn_of_truncation()
+        if self.config.options.solve and self.info.is_two_player_zero_sum and self._play_check.moves > moves:
             for view in self.core.views():
                 if view.proven is not None:
                     self._replay_proof(view)
 
     def batch(self) -> None:
-        """Gathers leaves, steps them one by one, because only the game knows its ends, and has them evaluated."""
+        """Gathers leaves, plays their moves in Python, and evaluates them."""
         core = self.core
         self._leaves.playouts.deadline = self.deadline
         rows = core.gather()
@@ -117,7 +118,7 @@ class PythonWorld(World):
     def _put_root(self, slot: int, state: Any) -> None:
         self._states[slot] = state
         if self._forced_depth:
-            self._forced_left[slot] = self._forced_depth
+            self._forced_plies_left[slot] = self._forced_depth
 
     def _step(self) -> None:
         """Plays the moves of all gathered rows and passes the new positions to the engine."""
@@ -134,12 +135,12 @@ class PythonWorld(World):
             position = read_position(state, self.info)
             check.moves += 1
             if check.moves == check.next_check:
-                check.repeat(before, action, state, position, partial(self._path, parent))
+                check.replay_step(before, action, state, position, partial(self._path, parent))
             self._states[slot] = state
             if self._forced_depth:
-                left = max(self._forced_left[parent] - 1, 0)
+                left = max(self._forced_plies_left[parent] - 1, 0)
                 position = self._forced(state, position, left)
-                self._forced_left[slot] = left
+                self._forced_plies_left[slot] = left
             to_play.append(position.to_play)
             terminal.append(position.terminal)
             returns.extend(position.returns)
@@ -173,12 +174,12 @@ class PythonWorld(World):
             line.append((action, self._states[slot]))
         root = view.node(0)[8]
         assert root is not None, "every position of a Python game has a slot"
-        self._play_check.repeat_line(self._states[root], line)
+        self._play_check.replay_line(self._states[root], line)
 
     def _forced(self, state: Any, position: Position, forced_left: int) -> Position:
         """Returns the position with its forced actions alone, where `forced_left` plies of them remain."""
         if forced_left == 0 or position.terminal or not position.legal:
             return position
-        with game_mistakes(self.info, "in the search for forced moves"):
+        with as_contract_error(self.info, "in the search for forced moves"):
             legal = forced_actions(state, position.legal)
         return Position(position.to_play, False, position.returns, position.rewards, legal)

@@ -1,4 +1,4 @@
-"""`root_actions`: the moves to search at the root, from a caller's argument."""
+"""Validation of `root_actions`, the moves to search at the root."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_root_actions(
     """Returns the actions to search at each root, from one list for all states or one (or None) per state.
 
     An action is a number, move text that the state reads, or in chess a `chess.Move`. A list of all legal actions
-    restricts nothing.
+    becomes None.
     """
     if given is None:
         return None

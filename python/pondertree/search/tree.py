@@ -1,4 +1,4 @@
-"""A handle on one search that continues from move to move: a forest of one tree."""
+"""Tree: a forest of one tree, advanced move by move."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Tree:
-    """A single tree. Made by `search.tree(state)`."""
+    """A single tree. Returned by `Search.tree`."""
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
@@ -64,7 +64,7 @@ class Tree:
         self._forest.restrict(0, actions)
 
     def skip_root_analysis(self) -> None:
-        """Leaves out the analysis of the next root; see `Forest.skip_root_analysis`."""
+        """Skips the analysis of the next root; see `Forest.skip_root_analysis`."""
         self._forest.skip_root_analysis(0)
 
     def depths(self) -> tuple[float, int]:

@@ -1,4 +1,4 @@
-"""Where the positions of a forest live: in the engine (compiled games), in a table (Python games), or in a model."""
+"""World: how a forest stores, steps and evaluates positions (engine, Python table, learned model)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from pondertree._core import Forest as EngineForest
 from pondertree.config import SearchConfig
 from pondertree.errors import InvalidArgumentError
-from pondertree.game import GameInfo, describe, game_mistakes, play, refuse_finished
+from pondertree.game import GameInfo, as_contract_error, describe, play, refuse_finished
 from pondertree.gpu.protocol import ShouldStop
 from pondertree.search.root_actions import RootActions
 
@@ -28,10 +28,10 @@ class World(ABC):
 
     def __init__(self, game: GameInfo, config: SearchConfig) -> None:
         self.game = game
-        """The game of the roots, as `describe` gives it."""
-        categories = None if config.domain is None else config.domain.move_categories
+        """The game of the roots, as returned by `describe`."""
+        categories = None if config.analysis is None else config.analysis.move_categories
         self.info = game if categories is None else replace(game, move_categories=categories)
-        """The game as it is searched: with move categories, and a model's number of actions."""
+        """The game, completed by move categories, and by a model's number of actions."""
         self.config = config
         self.deadline: float | None = None
         """End of the run, in the time of `time.perf_counter`."""
@@ -46,12 +46,12 @@ class World(ABC):
         return describe(state)
 
     @abstractmethod
-    def create_engine(self, states: Sequence[Any]) -> None:
-        """Creates the engine's forest for these roots; a learned model evaluates them here."""
+    def create_engine(self, states: Sequence[Any]) -> Any:
+        """Creates the engine's forest; returns the roots for `plant`, evaluated if there is a learned model."""
 
     @abstractmethod
-    def plant(self, states: Sequence[Any], keys: Keys, root_actions: RootActions | None = None) -> None:
-        """Plants a tree for each state; with `root_actions`, only these are searched at the roots."""
+    def plant(self, roots: Any, keys: Keys, root_actions: RootActions | None = None) -> None:
+        """Plants a tree for each root of `create_engine`; with `root_actions`, only these are searched at the roots."""
 
     @abstractmethod
     def reset(self, index: int, state: Any, key: Key) -> None:
@@ -78,26 +78,26 @@ class World(ABC):
             if should_stop is not None and should_stop():
                 return
 
-    def synchronize(self) -> None:  # noqa: B027 (nothing to do unless trees grow on a device)
-        """Copies the nodes of trees that were searched on a device into the engine, which has their roots alone."""
+    def synchronize(self) -> None:  # noqa: B027 (nothing to do without device-resident trees)
+        """Copies the nodes of device-resident trees into the engine, which has only their roots."""
 
     def legal_actions(self, state: Any) -> Sequence[int]:
         """Returns the legal actions of a root."""
-        with game_mistakes(self.info, "when asked for legal_actions()"):
+        with as_contract_error(self.info, "in legal_actions()"):
             return list(state.legal_actions())
 
     def prepare_run(self, simulations: Sequence[int], is_exact: bool) -> None:  # noqa: B027 (nothing to reserve)
-        """Announces the most simulations of each tree; `is_exact` says that no other limit may end the run."""
+        """Prepares for a run of at most `simulations` per tree; `is_exact` if no other limit may end it earlier."""
 
     def is_searched(self, before: Any, action: int, root_actions: list[int] | None) -> bool:
-        """Whether a legal action of a root is searched, so that its subtree can be kept."""
+        """Whether a legal action of a root is searched, so that its subtree can be reused."""
         return root_actions is None or action in root_actions
 
     def release(self, slots: Sequence[int]) -> None:  # noqa: B027 (compiled games have no slots)
         """Drops the positions of slots that the engine no longer uses."""
 
     def roll_back(self) -> None:
-        """Takes back the batch under way."""
+        """Rolls back the open batch."""
         self.release(self.core.roll_back())
 
     def state_after(self, before: Any, action: int) -> Any:
@@ -107,23 +107,23 @@ class World(ABC):
         return state
 
     def check_noise(self) -> None:
-        """Raises `InvalidArgumentError` if the search has no priors that noise could be mixed into."""
+        """Raises `InvalidArgumentError` if the search has no priors to mix noise into."""
         if not self.config.rule.has_priors:
-            raise InvalidArgumentError("add_noise=True: this search has no priors that noise could be added to")
+            raise InvalidArgumentError("add_noise=True: this search has no priors to add noise to")
 
-    def set_noise(self, index: int | None, is_wanted: bool) -> None:
-        """Draws fresh noise for the root of tree `index`, or of all trees; takes it out if it is not wanted."""
+    def set_noise(self, index: int | None, enabled: bool) -> None:
+        """Draws fresh noise for the root of tree `index`, or of all trees; restores clean priors unless `enabled`."""
         rule, noise = self.config.rule, self.config.noise
         if rule.has_dirichlet_noise:
-            self.core.set_noise(index, *noise.concentration, noise.epsilon if is_wanted else 0.0)
+            self.core.set_noise(index, *noise.concentration, noise.epsilon if enabled else 0.0)
         elif rule.has_priors:
             for each in range(len(self.core)) if index is None else (index,):
-                self.set_gumbel(each, is_wanted)
+                self.set_gumbel(each, enabled)
 
-    def set_gumbel(self, index: int, is_wanted: bool = True) -> None:
-        """Sets the Gumbel numbers of tree `index`: those of the configuration, else drawn; 0 if they are not wanted."""
+    def set_gumbel(self, index: int, enabled: bool = True) -> None:
+        """Sets the Gumbel numbers of tree `index`: those of the configuration, else drawn; 0 unless `enabled`."""
         given = self.config.gumbel
-        if not is_wanted:
+        if not enabled:
             self.core.set_gumbel(index, [0.0] * self.core.num_actions)
         elif given is None:
             self.core.set_gumbel(index, None)

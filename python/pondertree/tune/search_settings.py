@@ -81,7 +81,7 @@ def tune_search(
     if folder is not None:
         make_folder(folder, "out")
     elif resume:
-        raise InvalidArgumentError("resume needs out, the folder to go on with")
+        raise InvalidArgumentError("resume requires out, the folder to continue")
     compare = compare or compare_by_matches(simulations, games, concurrency)
 
     def after_step(steps: list[Step]) -> None:

@@ -181,7 +181,7 @@ class _Record:
         check_writable(path, "record")
         exists = path.exists() and path.stat().st_size > 0
         if exists and not resume:
-            raise InvalidArgumentError(f"{str(path)!r} exists already: go on with it (resume), or give another name")
+            raise InvalidArgumentError(f"{str(path)!r} exists already: continue it (resume), or give another name")
         try:
             self._file = open(path, "r+b" if exists else "w+b")  # noqa: SIM115 (closed by `close`)
         except OSError as error:

@@ -77,11 +77,9 @@ def tune(
     if folder is not None:
         make_folder(folder, "out")
         if (folder / CHECKPOINT).exists() and not resume:
-            raise InvalidArgumentError(
-                f"out: {str(folder)!r} has a fit already: go on with it (resume), or another name"
-            )
+            raise InvalidArgumentError(f"out: {str(folder)!r} has a fit already: continue it (resume), or another name")
     elif resume:
-        raise InvalidArgumentError("resume needs out, the folder to go on with")
+        raise InvalidArgumentError("resume requires out, the folder to continue")
     dataset = prepare(positions, start, held_back=held_back, per_game=per_game, mirror=mirror, seed=options.seed)
     belongs = identity(dataset.train, dataset.validation_set, start, options)
     state = None

@@ -32,8 +32,8 @@ LAG_DECAY, LAG_FACTOR = 0.9, 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits in seconds from the arrival of `go`; infinite where unlimited."""
+class TimeLimits:
+    """TimeLimits in seconds from the arrival of `go`; infinite where unlimited."""
 
     soft: float = math.inf
     hard: float = math.inf
@@ -46,13 +46,13 @@ class Limits:
         return self.hard < math.inf
 
 
-def limits(go: Go, to_play: int, overhead: float, only_move: bool = False) -> Limits:
+def limits(go: Go, to_play: int, overhead: float, only_move: bool = False) -> TimeLimits:
     """Returns the limits of a `go` for the side to move (0: White), less `overhead` seconds."""
-    found = Limits()
+    found = TimeLimits()
     if go.movetime is not None:
         given = max(go.movetime, 0) / 1000.0
         fixed = bounded(given - min(overhead, given / 10.0))
-        found = Limits(fixed, fixed, bounded(given))
+        found = TimeLimits(fixed, fixed, bounded(given))
     if go.has_clock:
         clocks = (go.wtime, go.btime)
         # With only the opponent's clock given, both are assumed equal.
@@ -61,14 +61,14 @@ def limits(go: Go, to_play: int, overhead: float, only_move: bool = False) -> Li
         by_clock = from_clock(remaining / 1000.0, increment / 1000.0, go.movestogo, overhead)
         if only_move:
             # A single legal move: search briefly, for the ponder move.
-            by_clock = Limits(min(by_clock.soft, 0.005), min(by_clock.hard, 0.01), by_clock.deadline)
-        found = Limits(
+            by_clock = TimeLimits(min(by_clock.soft, 0.005), min(by_clock.hard, 0.01), by_clock.deadline)
+        found = TimeLimits(
             min(found.soft, by_clock.soft), min(found.hard, by_clock.hard), min(found.deadline, by_clock.deadline)
         )
     return found
 
 
-def from_clock(remaining: float, increment: float, moves_to_go: int | None, overhead: float) -> Limits:
+def from_clock(remaining: float, increment: float, moves_to_go: int | None, overhead: float) -> TimeLimits:
     """Returns the limits for a clock with `remaining` seconds, never beyond it less `overhead`."""
     available = bounded(remaining - overhead)
     # Every remaining move has its own increment and overhead.
@@ -79,7 +79,7 @@ def from_clock(remaining: float, increment: float, moves_to_go: int | None, over
     soft_part, hard_part = (LAST_SOFT_SHARE, LAST_HARD_SHARE) if is_last else (SOFT_SHARE, HARD_SHARE)
     soft = min(share, soft_part * available)
     hard = max(min(MAX_EXTENSION * share, hard_part * available), soft)
-    return Limits(bounded(soft), bounded(hard), bounded(hard + min((available - hard) / 2.0, REPLY_MARGIN)))
+    return TimeLimits(bounded(soft), bounded(hard), bounded(hard + min((available - hard) / 2.0, REPLY_MARGIN)))
 
 
 def bounded(seconds: float) -> float:
@@ -87,7 +87,7 @@ def bounded(seconds: float) -> float:
     return min(max(seconds, MIN_SECONDS), MAX_SECONDS)
 
 
-def target_time(limits: Limits, stability: float, is_consistent: bool) -> float:
+def target_time(limits: TimeLimits, stability: float, is_consistent: bool) -> float:
     """Returns the time to end, in seconds from the arrival of `go`, extended while the best move is uncertain.
 
     `stability`, from 0 to 1, is the share of the time since the best move last changed; `is_consistent` whether the

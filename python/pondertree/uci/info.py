@@ -1,8 +1,9 @@
-"""UCI `info` output: snapshots of a search, scores, win-draw-loss, principal variations, proven mates."""
+"""UCI `info` output: snapshots of a search, scores, win-draw-loss, depths, principal variations, proven mates."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ import numpy as np
 from pondertree._core import Chess, ending, ending_line, mate_search
 from pondertree.chess.config import MAX_MATE_DEPTH
 from pondertree.result import UNPROVEN, SearchResult
+from pondertree.search.tree import Tree
 
 #: Bound of centipawn scores: an unproven value of 1 would be infinite.
 MAX_CENTIPAWNS = 15_000
@@ -30,7 +32,7 @@ class PvLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class SearchSnapshot:
     """The state of a search as plain data, without a reference to its tree."""
 
     lines: tuple[PvLine, ...]
@@ -51,7 +53,7 @@ class Snapshot:
         return self.lines[0]
 
 
-def snapshot(state: Chess, result: SearchResult, count: int) -> Snapshot:
+def snapshot(state: Chess, result: SearchResult, count: int) -> SearchSnapshot:
     """Returns the current state of a search with its `count` best moves."""
     actions, visits, _, _, q, proven = result.edges
     greedy = result.best_row
@@ -79,7 +81,7 @@ def snapshot(state: Chess, result: SearchResult, count: int) -> Snapshot:
             )
         )
     comparable = values[(visits * 10 >= first) & (proven != -1)]
-    return Snapshot(
+    return SearchSnapshot(
         lines=tuple(lines),
         first=first,
         second=second,
@@ -90,7 +92,7 @@ def snapshot(state: Chess, result: SearchResult, count: int) -> Snapshot:
     )
 
 
-def append_lines(decided: Snapshot, others: Sequence[PvLine], count: int) -> Snapshot:
+def append_lines(decided: SearchSnapshot, others: Sequence[PvLine], count: int) -> SearchSnapshot:
     """Returns `count` lines: those of a search with a proven root, then those of the moves it left out."""
     return replace(decided, lines=(*decided.lines, *others)[:count])
 
@@ -141,7 +143,7 @@ class Progress:
     wdl: bool
 
 
-def info(snapshot: Snapshot, progress: Progress) -> Iterator[str]:
+def info(snapshot: SearchSnapshot, progress: Progress) -> Iterator[str]:
     """Yields the `info` lines of one report, one per root move."""
     elapsed = max(progress.seconds, 1e-4)
     for number, line in enumerate(snapshot.lines, start=1):
@@ -166,14 +168,14 @@ def statistics(result: SearchResult) -> Iterator[str]:
 COMPLETION_BUDGET = 20_000
 
 
-def find_mate(state: Chess, moves: int, stop: Callable[[], object]) -> tuple[Snapshot | None, int]:
+def find_mate(state: Chess, moves: int, stop: Callable[[], object]) -> tuple[SearchSnapshot | None, int]:
     """Returns the shortest mate for or against the side to move within `moves`, if any, and the nodes searched."""
     found, actions, nodes = mate_search(state, min(max(moves, 1), MAX_MATE_DEPTH), None, stop)
     if found == 0:
         return None, nodes
     pv = _texts(state, actions)
     line = PvLine(pv[0], 1, 0.0, 1 if found > 0 else -1, len(pv), pv)
-    return Snapshot((line,), 1, 0, True, line.proven, nodes, 0), nodes
+    return SearchSnapshot((line,), 1, 0, True, line.proven, nodes, 0), nodes
 
 
 def table_lines(state: Chess, moves: Collection[str]) -> list[PvLine]:
@@ -190,7 +192,7 @@ def table_lines(state: Chess, moves: Collection[str]) -> list[PvLine]:
     return sorted(lines, key=lambda line: (-line.value, line.value * line.plies))
 
 
-def complete_lines(snapshot: Snapshot, state: Chess) -> Snapshot:
+def complete_lines(snapshot: SearchSnapshot, state: Chess) -> SearchSnapshot:
     """Extends lines with a proven mate up to the mate, since the search proves mates without expanding them.
 
     Endgame tables complete every line; a mate search, which takes time, only the best one.
@@ -224,3 +226,33 @@ def _texts(state: Chess, actions: list[int]) -> tuple[str, ...]:
         texts.append(state.action_to_string(action))
         state = state.play(action)
     return tuple(texts)
+
+
+#: Maximum share of the search time for measuring depths.
+MAX_DEPTH_SHARE = 0.02
+#: Maximum seconds of a measurement between `stop` and the reply.
+MAX_FINAL_DEPTH_SECONDS = 0.01
+
+
+class DepthEstimate:
+    """The last measured depth of a tree: the rounded mean over simulations, and the maximum."""
+
+    def __init__(self, arrived: float) -> None:
+        self.mean = self.most = 1
+        self._arrived = arrived
+        self._total_seconds = self._last_seconds = 0.0
+
+    def measure(self, tree: Tree, at_the_end: bool = False) -> int:
+        """Returns the mean depth, measured again unless that takes too long."""
+        started = time.perf_counter()
+        is_affordable = (
+            self._last_seconds < MAX_FINAL_DEPTH_SECONDS
+            if at_the_end
+            else started - self._arrived >= self._total_seconds / MAX_DEPTH_SHARE
+        )
+        if is_affordable:
+            mean, most = tree.depths()
+            self.mean, self.most = max(round(mean), 1), max(most, 1)
+            self._last_seconds = time.perf_counter() - started
+            self._total_seconds += self._last_seconds
+        return self.mean

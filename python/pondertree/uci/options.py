@@ -217,7 +217,7 @@ class Options:
             raise InvalidArgumentError(f"there is no option {shown(name)}")
         if option.kind != "button":
             if value is None:
-                raise InvalidArgumentError(f"option {option.name} wants a value")
+                raise InvalidArgumentError(f"option {option.name} requires a value")
             try:
                 self._values[option.name] = option.read(value)
             except (PondertreeError, OSError, ValueError) as error:

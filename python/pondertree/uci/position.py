@@ -19,7 +19,7 @@ MAX_MOVES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Game:
+class UciGame:
     """A game in progress."""
 
     start: str | None
@@ -27,7 +27,7 @@ class Game:
     moves: tuple[str, ...]
     state: Chess
 
-    def moves_since(self, earlier: Game) -> tuple[str, ...] | None:
+    def moves_since(self, earlier: UciGame) -> tuple[str, ...] | None:
         """Returns the moves that lead from `earlier` to this game; None if it is not a continuation."""
         known = len(earlier.moves)
         if self.start != earlier.start or self.moves[:known] != earlier.moves:
@@ -35,19 +35,19 @@ class Game:
         return self.moves[known:]
 
 
-def new_game() -> Game:
+def new_game() -> UciGame:
     """Returns a game at the standard starting position."""
-    return Game(None, (), Chess())
+    return UciGame(None, (), Chess())
 
 
-def read(command: protocol.Position, known: Game) -> Game:
+def read(command: protocol.Position, known: UciGame) -> UciGame:
     """Returns the game of a `position` command, without replaying the moves of the `known` game.
 
     Raises an InvalidPositionError or InvalidActionError.
     """
     if len(command.moves) > MAX_MOVES:
         raise InvalidActionError(f"position: {len(command.moves)} moves are more than any game has")
-    game = Game(command.fen, command.moves, known.state)
+    game = UciGame(command.fen, command.moves, known.state)
     since = game.moves_since(known)
     if since is None:
         try:
@@ -65,7 +65,7 @@ def read(command: protocol.Position, known: Game) -> Game:
             raise InvalidActionError(
                 f"position: move {number}, {shown(text)}, is not legal after those before"
             ) from None
-    return Game(command.fen, command.moves, state)
+    return UciGame(command.fen, command.moves, state)
 
 
 def play(state: Chess, text: str) -> Chess:

@@ -160,7 +160,7 @@ def _go(words: Sequence[str]) -> Go:
         elif word in NUMBERS:
             number = _number(words[place]) if place < len(words) else None
             if number is None:
-                problems.append(f"go: {word} wants a whole number")
+                problems.append(f"go: {word} requires an integer")
                 has_invalid_number = True
                 place += place < len(words) and words[place] not in NUMBERS | FLAGS | {"searchmoves"}
             else:

@@ -15,11 +15,11 @@ from pondertree._core import ending
 from pondertree.search.limits import UNLIMITED
 from pondertree.search.tree import Tree
 from pondertree.uci import clock, info
-from pondertree.uci.info import Snapshot
+from pondertree.uci.info import DepthEstimate, SearchSnapshot
 from pondertree.uci.options import Options, evaluation, scale
-from pondertree.uci.position import Game, legal_moves, static_best_move
+from pondertree.uci.position import UciGame, legal_moves, static_best_move
 from pondertree.uci.protocol import Go
-from pondertree.uci.tree_reuse import DepthEstimate, TreeReuse
+from pondertree.uci.tree_reuse import TreeReuse
 from pondertree.uci.writer import LineWriter, Reply
 from pondertree.validation import brief
 
@@ -43,7 +43,7 @@ class SearchTask:
     def __init__(
         self,
         go: Go,
-        game: Game,
+        game: UciGame,
         options: Options,
         reuse: TreeReuse,
         writer: LineWriter,
@@ -71,7 +71,7 @@ class SearchTask:
         overhead = lag.overhead(options["Move Overhead"] / 1000.0)
         self.limits = clock.limits(go, game.state.to_play, overhead, len(self._legal) == 1)
         self._tree: Tree | None = None
-        self._snapshot: Snapshot | None = None
+        self._snapshot: SearchSnapshot | None = None
         #: The best move by the tree of the previous search.
         self._expected: str | None = None
         self._nodes = 0
@@ -156,12 +156,12 @@ class SearchTask:
         if tree is not None:
             tree.stop()
 
-    def _end_time(self, snapshot: Snapshot, changed: float, now: float) -> float:
+    def _end_time(self, snapshot: SearchSnapshot, changed: float, now: float) -> float:
         """Returns the time to end, on the `perf_counter` clock; the best move is unchanged since `changed`."""
         stability = (now - changed) / max(now - self._since, 1e-9)
         return self._since + clock.target_time(self.limits, min(max(stability, 0.0), 1.0), snapshot.is_consistent)
 
-    def _is_time_up(self, snapshot: Snapshot, changed: float, now: float, per_second: float) -> bool:
+    def _is_time_up(self, snapshot: SearchSnapshot, changed: float, now: float, per_second: float) -> bool:
         """Whether the time is up, or the rest of it cannot change the best move."""
         if not self._is_timed:
             return False
@@ -224,8 +224,8 @@ class SearchTask:
 
     def _search_other_moves(self) -> None:
         """Searches root moves without a line, if MultiPV requires more lines than a proven root has."""
-        wanted = min(self._options["MultiPV"], len(self._root_moves or self._legal))
-        while self._snapshot is not None and self._snapshot.proven is not None and len(self._snapshot.lines) < wanted:
+        count = min(self._options["MultiPV"], len(self._root_moves or self._legal))
+        while self._snapshot is not None and self._snapshot.proven is not None and len(self._snapshot.lines) < count:
             nodes, prefix = self._go.nodes, self._snapshot
             if (
                 self._should_stop()
@@ -237,7 +237,7 @@ class SearchTask:
             left = [move for move in self._root_moves or self._legal if move not in reported]
             known = info.table_lines(self._game.state, left) if ending(self._game.state) is not None else []
             if known:
-                self._snapshot = info.append_lines(prefix, known, wanted)
+                self._snapshot = info.append_lines(prefix, known, count)
                 continue
             tree = self._reuse.separate_tree(
                 self._options, self._game, frozenset(self._game.state.parse_action(move) for move in left)
@@ -249,7 +249,7 @@ class SearchTask:
             if self._search_tree(tree, prefix).proven is None or len(self._snapshot.lines) == len(prefix.lines):
                 return
 
-    def _search_tree(self, tree: Tree, prefix: Snapshot | None = None) -> Snapshot:
+    def _search_tree(self, tree: Tree, prefix: SearchSnapshot | None = None) -> SearchSnapshot:
         """Searches in slices until a limit is reached; `prefix` holds the lines before those of this tree."""
         go, started = self._go, time.perf_counter()
         only_mate = not (go.has_clock or any(limit is not None for limit in (go.depth, go.nodes, go.movetime)))
@@ -284,7 +284,7 @@ class SearchTask:
         self._depth.measure(tree, at_the_end=True)
         return snapshot
 
-    def _update_snapshot(self, tree: Tree, prefix: Snapshot | None) -> Snapshot:
+    def _update_snapshot(self, tree: Tree, prefix: SearchSnapshot | None) -> SearchSnapshot:
         # No reference to the result is kept: a tree with live views is copied before it grows.
         snapshot = info.snapshot(tree.state, tree.result(), self._options["MultiPV"])
         if snapshot.first > 0 or snapshot.proven is not None:
@@ -295,7 +295,7 @@ class SearchTask:
 
     # --- output -------------------------------------------------------------------------------------------------------
 
-    def _report(self, tree: Tree, snapshot: Snapshot, changed: float, now: float) -> None:
+    def _report(self, tree: Tree, snapshot: SearchSnapshot, changed: float, now: float) -> None:
         has_changed = changed > self._reported or self._reported == self._arrived
         if now - self._reported >= (MIN_REPORT_INTERVAL if has_changed else MAX_REPORT_INTERVAL):
             self._depth.measure(tree)
@@ -308,8 +308,8 @@ class SearchTask:
         snapshot = self._snapshot
         return [*([] if snapshot is None else self._info(snapshot)), self._best_move(snapshot)]
 
-    def _best_move(self, snapshot: Snapshot | None) -> str:
-        """Returns the `bestmove` line, with a legal move root_actions `searchmoves`."""
+    def _best_move(self, snapshot: SearchSnapshot | None) -> str:
+        """Returns the `bestmove` line, with a legal move, one of `searchmoves` if given."""
         allowed = self._root_moves or self._legal
         if snapshot is None or snapshot.best.move not in allowed:
             if self._expected in allowed:
@@ -323,7 +323,7 @@ class SearchTask:
         lost = self._game.state.termination == "checkmate"
         return [f"info depth 0 score {'mate 0' if lost else 'cp 0'}"]
 
-    def _info(self, snapshot: Snapshot) -> list[str]:
+    def _info(self, snapshot: SearchSnapshot) -> list[str]:
         progress = info.Progress(
             depth=self._depth.mean,
             seldepth=max(self._depth.most, len(snapshot.best.pv)),

@@ -124,10 +124,10 @@ class Session:
             self._report_threads()
 
     def _report_threads(self) -> None:
-        wanted: int = self.options["Threads"]
-        used = useful_threads(wanted)
-        if used < wanted:
-            self.writer.info_string(f"Threads: {used} of {wanted} are used, as many as there are CPUs for this process")
+        given: int = self.options["Threads"]
+        used = useful_threads(given)
+        if used < given:
+            self.writer.info_string(f"Threads: {used} of {given} are used, as many as there are CPUs for this process")
 
     def _stop(self) -> None:
         if self._task is not None:
@@ -156,7 +156,8 @@ class Session:
             self._task.wait_for_reply()
         task = SearchTask(go, self._game, self.options.copy(), self._reuse, self.writer, arrived, self._lag)
         if self._debug:
-            self.writer.info_string(f"{task.limits}")
+            limits = task.limits
+            self.writer.info_string(f"Limits(soft={limits.soft}, hard={limits.hard}, deadline={limits.deadline})")
         task.start(self._task)
         self._task = task
 

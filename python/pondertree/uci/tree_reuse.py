@@ -1,14 +1,13 @@
-"""Tree reuse from one `go` to the next, and the depth statistics of a tree."""
+"""Tree reuse from one `go` to the next."""
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from pondertree.search.base import Search
 from pondertree.search.tree import Tree
 from pondertree.uci.options import Options, build
-from pondertree.uci.position import Game
+from pondertree.uci.position import UciGame
 
 
 class TreeReuse:
@@ -18,7 +17,7 @@ class TreeReuse:
         self._search: Search | None = None
         self._key: tuple[Any, ...] | None = None
         self._tree: Tree | None = None
-        self._game: Game | None = None
+        self._game: UciGame | None = None
         #: The root actions of `searchmoves`; None for all.
         self._root_actions: frozenset[int] | None = None
 
@@ -41,7 +40,7 @@ class TreeReuse:
             self._search, self._key = build(options), options.search_key
         return self._search
 
-    def expected(self, options: Options, game: Game) -> str | None:
+    def expected(self, options: Options, game: UciGame) -> str | None:
         """Returns the best move in `game` by the current tree, without advancing it, which takes time."""
         tree, before = self._tree, self._game
         moves = None if before is None else game.moves_since(before)
@@ -56,18 +55,18 @@ class TreeReuse:
         best = tree.result().most_visited(path)
         return None if best is None else state.action_to_string(best)
 
-    def tree(self, options: Options, game: Game, root_actions: frozenset[int] | None) -> Tree:
+    def tree(self, options: Options, game: UciGame, root_actions: frozenset[int] | None) -> Tree:
         """Returns the tree of an unfinished game, with the statistics of the previous search."""
         search = self.prepare(options)
         tree = self._advance(game, root_actions) or _restrict(search.tree(game.state), root_actions)
         self._tree, self._game, self._root_actions = tree, game, root_actions
         return tree
 
-    def separate_tree(self, options: Options, game: Game, root_actions: frozenset[int]) -> Tree:
+    def separate_tree(self, options: Options, game: UciGame, root_actions: frozenset[int]) -> Tree:
         """Returns an independent tree restricted to `root_actions`."""
         return _restrict(self.prepare(options).tree(game.state), root_actions)
 
-    def _advance(self, game: Game, root_actions: frozenset[int] | None) -> Tree | None:
+    def _advance(self, game: UciGame, root_actions: frozenset[int] | None) -> Tree | None:
         """Returns the tree advanced to the current position; None if it cannot be reused."""
         tree, before, previous_actions = self._tree, self._game, self._root_actions
         # Cleared first, so that an error leaves no tree in between.
@@ -94,33 +93,3 @@ def _restrict(tree: Tree, root_actions: frozenset[int] | None) -> Tree:
     if root_actions is not None:
         tree.restrict(sorted(root_actions))
     return tree
-
-
-#: Maximum share of the search time for measuring depths.
-MAX_SHARE = 0.02
-#: Maximum seconds of a measurement between `stop` and the reply.
-MAX_FINAL_SECONDS = 0.01
-
-
-class DepthEstimate:
-    """The last measured depth of a tree: the rounded mean over simulations, and the maximum."""
-
-    def __init__(self, arrived: float) -> None:
-        self.mean = self.most = 1
-        self._arrived = arrived
-        self._total_seconds = self._last_seconds = 0.0
-
-    def measure(self, tree: Tree, at_the_end: bool = False) -> int:
-        """Returns the mean depth, measured again unless that takes too long."""
-        started = time.perf_counter()
-        is_affordable = (
-            self._last_seconds < MAX_FINAL_SECONDS
-            if at_the_end
-            else started - self._arrived >= self._total_seconds / MAX_SHARE
-        )
-        if is_affordable:
-            mean, most = tree.depths()
-            self.mean, self.most = max(round(mean), 1), max(most, 1)
-            self._last_seconds = time.perf_counter() - started
-            self._total_seconds += self._last_seconds
-        return self.mean

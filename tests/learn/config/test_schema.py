@@ -67,7 +67,7 @@ def test_defaults_follow_the_specifications() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("minutse = 3", "unknown key 'minutse': did you mean 'minutes'"),
         ("[self_play]\nsimulation = 3", r"unknown key 'simulation' in \[self_play\]: did you mean 'simulations'"),
@@ -88,10 +88,10 @@ def test_defaults_follow_the_specifications() -> None:
         ("game = ''", "game must be the name of a game"),
     ],
 )
-def test_invalid_config_file_is_refused_with_cause(text: str, says: str, tmp_path: Path) -> None:
+def test_invalid_config_file_is_refused_with_cause(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text(text)
-    with pytest.raises(InvalidArgumentError, match=says) as raised:
+    with pytest.raises(InvalidArgumentError, match=message) as raised:
         read_config(path, Config())
     assert "config.toml" in str(raised.value)
 

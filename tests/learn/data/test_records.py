@@ -59,8 +59,8 @@ def same(one: GameRecord, other: GameRecord) -> bool:
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 30)), max_size=5))
-def test_columns_round_trip(told: list[tuple[int, int]]) -> None:
-    games = [make_game(number, plies) for number, plies in told]
+def test_columns_round_trip(numbered_plies: list[tuple[int, int]]) -> None:
+    games = [make_game(number, plies) for number, plies in numbered_plies]
     back = from_columns(to_columns(games))
     assert len(back) == len(games)
     assert all(same(one, other) for one, other in zip(games, back, strict=True))
@@ -161,24 +161,24 @@ def test_store_append_is_idempotent_for_replayed_games(tmp_path: Path) -> None:
         store.append([make_game(number) for number in numbers])
     # A run that resumes from the checkpoint after the first shard and replays the same games.
     again = GameStore(tmp_path, 2)
-    assert (again.counted, again.stored, again.known) == (2, 5, {2, 3, 4})
-    counting = again.append([make_game(3, seed=1), make_game(2, seed=1)])
-    assert [game.number for game in counting] == [3, 2]
-    assert same(counting[0], make_game(3))
-    assert (again.counted, again.append([]), again.counted) == (4, [], 4)
+    assert (again.committed, again.stored, again.known) == (2, 5, {2, 3, 4})
+    committed = again.append([make_game(3, seed=1), make_game(2, seed=1)])
+    assert [game.number for game in committed] == [3, 2]
+    assert same(committed[0], make_game(3))
+    assert (again.committed, again.append([]), again.committed) == (4, [], 4)
     assert [game.number for game in again.append([make_game(4)])] == [4]
     assert [game.number for game in again.append([make_game(5)])] == [5]
     everything = [game.number for shard in list_shards(tmp_path) for game in read_shard(shard)]
     assert everything == [0, 1, 3, 2, 4, 5]
 
 
-def test_store_counts_waiting_games_when_replay_diverges(tmp_path: Path) -> None:
+def test_store_commits_waiting_games_when_replay_diverges(tmp_path: Path) -> None:
     store = GameStore(tmp_path)
     for numbers in ([0], [1, 2], [3]):
         store.append([make_game(number) for number in numbers])
     again = GameStore(tmp_path, 1)
-    counting = again.append([make_game(2, seed=1), make_game(7)])
-    assert sorted(game.number for game in counting) == [1, 2, 3, 7]
+    committed = again.append([make_game(2, seed=1), make_game(7)])
+    assert sorted(game.number for game in committed) == [1, 2, 3, 7]
     assert again.append([make_game(1, seed=1)]) == []
     everything = [game.number for shard in list_shards(tmp_path) for game in read_shard(shard)]
     assert everything == [0, 1, 2, 3, 7]
@@ -188,8 +188,8 @@ def test_newest_reads_only_needed_shards(tmp_path: Path) -> None:
     store = GameStore(tmp_path)
     for number in range(6):
         store.append([make_game(number, 9)])
-    wanted = int(make_game(5, 9).full.sum()) + 1
-    assert [game.number for game in store.newest(wanted)] == [4, 5]
+    positions = int(make_game(5, 9).full.sum()) + 1
+    assert [game.number for game in store.newest(positions)] == [4, 5]
     assert [game.number for game in GameStore(tmp_path, 3).newest(10**6)] == [0, 1, 2]
 
 
@@ -204,7 +204,7 @@ def test_full_disk_is_reported_and_loses_no_game(tmp_path: Path, monkeypatch: py
         patch.setattr(os, "fsync", full)
         with pytest.raises(StorageError, match="No space left on device; games stored earlier are intact"):
             store.append([make_game(1)])
-    assert (store.stored, store.counted) == (1, 1)
+    assert (store.stored, store.committed) == (1, 1)
     again = GameStore(tmp_path)
     assert not list(tmp_path.glob("*.part"))
     assert [game.number for game in again.append([make_game(1)])] == [0, 1]

@@ -76,15 +76,15 @@ def test_packed_chess_position_is_thirtieth_of_observation() -> None:
 def test_replay_buffer_holds_newest_positions_in_order(counts: list[int], window: int) -> None:
     spec = game_spec("connect4")
     replay = ReplayBuffer(spec, ReplayConfig(window=window, learned_first=1))
-    told = [make_game(number, plies) for number, plies in enumerate(counts)]
-    added = sum(replay.add([game]) for game in told)
-    expected = [one for game in told for one in game.examples(spec.factory) if one.policy is not None]
+    records = [make_game(number, plies) for number, plies in enumerate(counts)]
+    added = sum(replay.add([game]) for game in records)
+    expected = [one for game in records for one in game.examples(spec.factory) if one.policy is not None]
     assert (added, replay.seen) == (len(expected), len(expected))
     kept = expected[-window:]
     assert len(replay) == len(kept)
     if not kept:
         return
-    batch = replay.take(np.arange(len(kept)))
+    batch = replay.gather(np.arange(len(kept)))
     seen = observations_of(batch, spec.shape)
     for row, one in enumerate(kept):
         np.testing.assert_array_equal(seen[row], one.state.observation())
@@ -102,7 +102,7 @@ def test_replay_buffer_sampling_is_recency_weighted(fresh: float) -> None:
     replay = ReplayBuffer(spec, ReplayConfig(window=1000, learned_first=1, fresh=fresh))
     replay.add([make_game(number, 20) for number in range(60)])
     # Values are distinct, so they identify the sampled index.
-    everything = replay.take(np.arange(len(replay))).values
+    everything = replay.gather(np.arange(len(replay))).values
     drawn = replay.sample(100_000, np.random.default_rng(1)).values
     halves = np.searchsorted(np.sort(everything), drawn)
     places = np.argsort(everything)[np.minimum(halves, len(everything) - 1)]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pondertree.learn.data.records import GameRecord
-from pondertree.learn.data.targets import NO_BOOTSTRAP, returns_of
+from pondertree.learn.data.returns import NO_BOOTSTRAP, returns_of
 
 
 def record(moves: int, **fields: Any) -> GameRecord:
@@ -31,37 +31,37 @@ def record(moves: int, **fields: Any) -> GameRecord:
 
 def test_result_alternates_sign_with_player() -> None:
     game = record(3, returns=np.array([1.0, -1.0], np.float32))
-    told = returns_of(game, np.array([0, 1, 0], np.uint8), 1.0, 0)
-    assert told.known.tolist() == [1.0, -1.0, 1.0]
-    assert told.rewards.tolist() == [0.0, 0.0, 1.0]
-    assert told.bootstrap_offset.tolist() == [NO_BOOTSTRAP] * 3
-    assert told.ends
+    returns = returns_of(game, np.array([0, 1, 0], np.uint8), 1.0, 0)
+    assert returns.known.tolist() == [1.0, -1.0, 1.0]
+    assert returns.rewards.tolist() == [0.0, 0.0, 1.0]
+    assert returns.bootstrap_offset.tolist() == [NO_BOOTSTRAP] * 3
+    assert returns.ends
 
 
 @pytest.mark.parametrize("how", ["cut", "resigned"])
 def test_truncated_game_has_result_without_last_reward(how: str) -> None:
     game = record(3, returns=np.array([-1.0, 1.0], np.float32), **{how: True})
-    told = returns_of(game, np.array([0, 1, 0], np.uint8), 1.0, 0)
-    assert told.known.tolist() == [-1.0, 1.0, -1.0]
-    assert told.rewards.tolist() == [0.0, 0.0, 0.0]
-    assert not told.ends
+    returns = returns_of(game, np.array([0, 1, 0], np.uint8), 1.0, 0)
+    assert returns.known.tolist() == [-1.0, 1.0, -1.0]
+    assert returns.rewards.tolist() == [0.0, 0.0, 0.0]
+    assert not returns.ends
 
 
 def test_discount_shrinks_result_of_earlier_positions() -> None:
-    told = returns_of(record(3, returns=np.array([1.0, -1.0], np.float32)), np.array([0, 1, 0], np.uint8), 0.5, 0)
-    assert told.known.tolist() == [0.25, -0.5, 1.0]
+    returns = returns_of(record(3, returns=np.array([1.0, -1.0], np.float32)), np.array([0, 1, 0], np.uint8), 0.5, 0)
+    assert returns.known.tolist() == [0.25, -0.5, 1.0]
 
 
 def test_two_step_returns_match_hand_computation() -> None:
     game = record(4, values=[10, 20, 30, 40], rewards=np.array([1, 2, 3, 4], np.float32))
-    told = returns_of(game, np.zeros(4, np.uint8), 0.5, 2)
-    assert told.known.tolist() == [2.0, 3.5, 5.0, 4.0]
-    assert told.bootstrap_offset.tolist() == [2, 2, NO_BOOTSTRAP, NO_BOOTSTRAP]
-    assert told.values(game.values, 0.5).tolist() == [2.0 + 0.25 * 30, 3.5 + 0.25 * 40, 5.0, 4.0]
+    returns = returns_of(game, np.zeros(4, np.uint8), 0.5, 2)
+    assert returns.known.tolist() == [2.0, 3.5, 5.0, 4.0]
+    assert returns.bootstrap_offset.tolist() == [2, 2, NO_BOOTSTRAP, NO_BOOTSTRAP]
+    assert returns.values(game.values, 0.5).tolist() == [2.0 + 0.25 * 30, 3.5 + 0.25 * 40, 5.0, 4.0]
     cut = record(4, values=[10, 20, 30, 40], rewards=np.array([1, 2, 3, 4], np.float32), cut=True)
-    told = returns_of(cut, np.zeros(4, np.uint8), 0.5, 2)
+    returns = returns_of(cut, np.zeros(4, np.uint8), 0.5, 2)
     # Beyond the last position nothing is known: it bootstraps from its own value, not from 0.
-    assert told.values(cut.values, 0.5).tolist() == [2.0 + 0.25 * 30, 3.5 + 0.25 * 40, 3.0 + 0.5 * 40, 40.0]
+    assert returns.values(cut.values, 0.5).tolist() == [2.0 + 0.25 * 30, 3.5 + 0.25 * 40, 3.0 + 0.5 * 40, 40.0]
 
 
 @settings(max_examples=80, deadline=None)

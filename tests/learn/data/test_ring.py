@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pondertree.learn.data import replay as rings
-from pondertree.learn.data.replay import RingBuffer
+from pondertree.learn.data import ring as rings
+from pondertree.learn.data.ring import RingBuffer
 
 
 @settings(max_examples=60, deadline=None)
@@ -25,8 +25,8 @@ def test_ring_buffer_holds_newest_rows_in_order(most: int, sizes: list[int]) -> 
             kept = came[-most:]
             assert len(ring) == len(kept)
             places = np.arange(len(ring))
-            assert ring.take("number", places).tolist() == kept
-            assert ring.take("pair", places)[:, 1].tolist() == [-number for number in kept]
+            assert ring.gather("number", places).tolist() == kept
+            assert ring.gather("pair", places)[:, 1].tolist() == [-number for number in kept]
 
 
 def test_ring_buffer_widens_rows() -> None:
@@ -35,4 +35,4 @@ def test_ring_buffer_widens_rows() -> None:
     ring.widen("actions", 4)
     ring.widen("actions", 3)  # narrowing has no effect
     ring.append({"actions": np.array([[1, 2, 3, 4]], np.uint16)})
-    assert ring.take("actions", np.arange(2)).tolist() == [[1, 2, 7, 7], [1, 2, 3, 4]]
+    assert ring.gather("actions", np.arange(2)).tolist() == [[1, 2, 7, 7], [1, 2, 3, 4]]

@@ -51,7 +51,7 @@ def test_unrolled_row_follows_game_then_absorbs() -> None:
         for move in game.opening.tolist():
             state = state.play(move)
         for number, move in enumerate(game.moves.tolist()):
-            batch = replay.take(np.array([place]), NUMBERS)
+            batch = replay.gather(np.array([place]), NUMBERS)
             left = len(game.moves) - number
             np.testing.assert_array_equal(
                 seen(replay, [place])[0].reshape(np.shape(state.observation())), state.observation()
@@ -84,7 +84,7 @@ def test_targets_beyond_truncation_are_masked() -> None:
     _, replay, games = played(4, self_play={"max_moves": 4, "opening_plies": 0})
     cut = next(number for number, game in enumerate(games) if game.cut)
     first = sum(len(game.moves) for game in games[:cut])
-    batch = replay.take(np.array([first + 3]), NUMBERS)
+    batch = replay.gather(np.array([first + 3]), NUMBERS)
     assert batch.known[0].tolist() == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     assert batch.rewards[0, 0] == 0.0
 
@@ -93,7 +93,7 @@ def test_value_target_mixes_in_root_value() -> None:
     _, plain, games = played(6, learner={"root_value_share": 0.0})
     _, mixed, _ = played(6, learner={"root_value_share": 0.25})
     places = np.arange(len(plain))
-    results, both = (replay.take(places, NUMBERS).values[:, 0] for replay in (plain, mixed))
+    results, both = (replay.gather(places, NUMBERS).values[:, 0] for replay in (plain, mixed))
     found = np.concatenate([game.values for game in games])
     np.testing.assert_allclose(both, 0.75 * results + 0.25 * found, atol=1e-6)
 
@@ -104,23 +104,23 @@ def test_prioritised_replay_corrects_by_importance_weights() -> None:
     errors = np.full(length, 0.5, np.float32)
     errors[3] = 10.0
     replay.update_priorities(np.arange(length), errors)
-    chosen, weights = replay.draw(20_000, np.random.default_rng(1))
+    chosen, weights = replay.sample_indices(20_000, np.random.default_rng(1))
     share = (chosen == 3).mean()
     assert share == pytest.approx(10.001 / (10.001 + (length - 1) * 0.501), rel=0.1)
     # Importance weight times probability is constant.
     assert weights[chosen == 3][0] * 10.001 == pytest.approx(weights[chosen == 4][0] * 0.501, rel=1e-3)
     assert weights.max() == 1.0
-    saved = replay.saved()
+    saved = replay.state_dict()
     _, again, _ = played(10, muzero={"priority": 1.0})
-    again.restore(saved)
+    again.load_state_dict(saved)
     np.testing.assert_array_equal(
-        again.draw(50, np.random.default_rng(2))[0], replay.draw(50, np.random.default_rng(2))[0]
+        again.sample_indices(50, np.random.default_rng(2))[0], replay.sample_indices(50, np.random.default_rng(2))[0]
     )
 
 
 def test_trajectory_buffer_sampling_is_recency_weighted() -> None:
     _, replay, _ = played(30, replay={"fresh": 1.0})
-    chosen, weights = replay.draw(4000, np.random.default_rng(1))
+    chosen, weights = replay.sample_indices(4000, np.random.default_rng(1))
     assert chosen.mean() / len(replay) == pytest.approx(2 / 3, abs=0.02)
     assert (weights == 1.0).all()
 

@@ -115,7 +115,7 @@ def test_default_ladder_starts_with_uct_100_and_uses_hybrid_for_chess() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "says"),
+    ("values", "message"),
     [
         ({"ladder": "UCT 100"}, "evaluation.ladder must be a list"),
         ({"ladder": ("UCT 100", "UCB 7")}, r"evaluation.ladder\[1\] must be a search and its simulations"),
@@ -126,8 +126,8 @@ def test_default_ladder_starts_with_uct_100_and_uses_hybrid_for_chess() -> None:
         ({"ladder_score": 1.5}, "evaluation.ladder_score must be"),
     ],
 )
-def test_invalid_ladder_is_refused_with_field_name(values: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=says):
+def test_invalid_ladder_is_refused_with_field_name(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
         EvaluationConfig(**values)
 
 

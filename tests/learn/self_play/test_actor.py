@@ -1,15 +1,12 @@
-"""Self-play: rules, resuming, resignation, policy-target pruning."""
+"""Self-play: rules, resuming, resignation."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.learn.data.test_records import same
 from tests.support.learning import small
 from tests.support.networks import table
@@ -18,7 +15,6 @@ from pondertree.evaluators import Function
 from pondertree.games import TicTacToe
 from pondertree.learn.config.game_spec import game_spec
 from pondertree.learn.data.records import GameRecord, from_columns, to_columns
-from pondertree.learn.data.targets import pruned_visits
 from pondertree.learn.self_play.actor import SelfPlay
 from pondertree.learn.self_play.episode import MIN_CHECKED, Resignation
 from pondertree.presets import AlphaZero, Gumbel
@@ -90,7 +86,7 @@ def test_unfinished_games_resume_exactly(moves: int) -> None:
     play = {"resign_below": -0.2, "resign_check": 0.5}
     through, first, second = (self_play(algorithm="alphazero", **play) for _ in range(3))
     before = play_on(first, moves)
-    records, data = first.saved()
+    records, data = first.snapshot()
     second.restore(from_columns(to_columns(records)), data)
     second.begin()
     after = [game for version in range(moves, 14) for game in second.move(version)]
@@ -161,45 +157,3 @@ def test_resignation_is_disabled_at_high_false_positive_rate() -> None:
     assert watch.is_below_threshold(-0.95)
     assert not watch.is_below_threshold(-0.85)
     assert Resignation(config, watch.checked).false_positive_rate == watch.false_positive_rate
-
-
-@given(
-    visits=st.lists(st.integers(0, 200), min_size=2, max_size=9).filter(lambda told: max(told) > 1),
-    data=st.data(),
-)
-def test_pruning_removes_only_forced_visits(visits: list[int], data: Any) -> None:
-    count = len(visits)
-    n = np.array(visits, dtype=np.float64)
-    q = np.array(data.draw(st.lists(st.floats(-1, 1), min_size=count, max_size=count)))
-    p = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=count, max_size=count)))
-    p /= p.sum()
-    kept = pruned_visits(n, q * n, p, 1.5, 2.0)
-    best = int(np.argmax(n))
-    assert kept[best] == n[best]
-    assert ((kept >= 0) & (kept <= n)).all()
-    forced = np.ceil(np.sqrt(2.0 * p * n.sum()))
-    goal = q[best] + 1.5 * p[best] * np.sqrt(n.sum() + 1.0) / (1.0 + n[best])
-    for place in range(count):
-        if place == best:
-            continue
-        # At most the forced visits are removed, except a single remaining visit.
-        assert kept[place] >= n[place] - forced[place] - 1e-9 or kept[place] == 0.0
-        if kept[place] > max(n[place] - forced[place], 0.0) and kept[place] > 1.0:
-            # The removal is maximal: with one visit fewer the score would exceed the best move's.
-            assert q[place] + 1.5 * p[place] * np.sqrt(n.sum() + 1.0) / kept[place] > goal - 1e-9
-
-
-def test_forced_playouts_add_visits_that_pruning_removes() -> None:
-    """Three moves, one of them bad and visited only because of forced playouts."""
-    kept = pruned_visits(
-        np.array([60.0, 10.0, 30.0]), np.array([30.0, -9.0, 14.0]), np.array([0.5, 0.3, 0.2]), 1.0, 2.0
-    )
-    assert kept[0] == 60.0
-    assert kept[1] == 2.0  # ceil(0.3 sqrt(101) / (0.5 + 5.02 / 61 + 0.9) - 1) = 2, and 10 - ceil(sqrt(60)) = 2
-    assert 20 < kept[2] <= 30.0
-    evaluator = Function(lambda observations: table(observations, 9), policy="logits")
-    for forced in (0.0, 4.0):
-        result = AlphaZero(evaluator, 400, 0.3, seed=1, solve=False, forced_playouts=forced).run(TicTacToe())
-        tried = [(child.visit_count, child.prior) for child in result.root.children.values() if child.visit_count]
-        owed = [visits < math.floor(math.sqrt(4.0 * prior * 400)) for visits, prior in tried]
-        assert any(owed) == (forced == 0.0)

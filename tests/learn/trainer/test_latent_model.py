@@ -37,7 +37,7 @@ def test_losses_of_untrained_model_match_hand_computation() -> None:
     """Uniform policies, values and rewards have known losses."""
     spec, replay, _ = played(10)
     learner = learner_of(spec, learner={"symmetries": False})
-    batch = replay.take(np.arange(16), np.random.default_rng(0))
+    batch = replay.gather(np.arange(16), np.random.default_rng(0))
     losses, errors = losses_of(learner, batch, np.zeros(16, np.int64))
     steps = batch.moves.shape[1]
     depths = np.array([1.0, *[1.0 / steps] * steps])
@@ -50,7 +50,7 @@ def test_losses_of_untrained_model_match_hand_computation() -> None:
 def test_importance_weights_scale_rows_of_loss() -> None:
     spec, replay, _ = played(10)
     learner = learner_of(spec)
-    batch = replay.take(np.arange(16), np.random.default_rng(0))
+    batch = replay.gather(np.arange(16), np.random.default_rng(0))
     none = np.zeros(16, np.int64)
     whole = losses_of(learner, batch, none)[0]["value_loss"].item()
     batch.weights = np.full(16, 0.5, np.float32)
@@ -61,7 +61,7 @@ def test_targets_beyond_truncation_do_not_affect_loss() -> None:
     """Changing masked targets changes no loss."""
     spec, replay, _ = played(6, self_play={"max_moves": 4, "opening_plies": 0})
     learner = learner_of(spec)
-    batch = replay.take(np.arange(12), np.random.default_rng(0))
+    batch = replay.gather(np.arange(12), np.random.default_rng(0))
     assert (batch.known == 0.0).any()
     none = np.zeros(12, np.int64)
     before = losses_of(learner, batch, none)[0]
@@ -76,7 +76,7 @@ def test_targets_beyond_truncation_do_not_affect_loss() -> None:
 def test_policy_of_fast_search_does_not_affect_loss() -> None:
     spec, replay, _ = played(6, self_play={"full_share": 0.5})
     learner = learner_of(spec)
-    batch = replay.take(np.arange(12), np.random.default_rng(0))
+    batch = replay.gather(np.arange(12), np.random.default_rng(0))
     short = (batch.searched == 0.0) & (batch.actions[:, :, 0] < 9)
     assert short.any()
     before = losses_of(learner, batch, np.zeros(12, np.int64))[0]["policy_loss"].item()
@@ -97,7 +97,7 @@ def test_symmetry_applies_to_all_unroll_steps() -> None:
     config = small(Path("unused"), algorithm="muzero", learner={"symmetries": True}, muzero={"consistency": 1.0})
     learner = LatentModelTrainer(spec, config, CPU)
     numbers = np.random.default_rng(3)
-    batch = replay.take(np.arange(8), np.random.default_rng(0), later=True)
+    batch = replay.gather(np.arange(8), np.random.default_rng(0), later=True)
     which = numbers.integers(len(spec.symmetries), size=8)
     with torch.no_grad():
         for tensor in learner.network.parameters():
@@ -146,31 +146,34 @@ def test_training_lowers_losses_and_resumes_exactly(muzero: dict[str, float]) ->
     first: dict[str, Any] = {}
     for step in range(30):
         if step == 20:
-            saved, kept = learner.saved(), {name: array.copy() for name, array in replay.saved().items()}
+            saved, kept = learner.state_dict(), {name: array.copy() for name, array in replay.state_dict().items()}
         losses = learner.learn_from(replay, 0.0)
         first = first or losses
     assert losses["value_loss"] < first["value_loss"]
     assert losses["reward_loss"] < 0.7 * first["reward_loss"]
     other = learner_of(spec, muzero=muzero, learner={"learning_rate": 0.01})
-    other.restore(saved, 20)
-    replay.restore(kept)
+    other.load_state_dict(saved, 20)
+    replay.load_state_dict(kept)
     for _ in range(10):
         other.learn_from(replay, 0.0)
-    for name, tensor in learner.saved().items():
-        assert torch.equal(tensor, other.saved()[name]), name
+    for name, tensor in learner.state_dict().items():
+        assert torch.equal(tensor, other.state_dict()[name]), name
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_captured_steps_match_eager_steps() -> None:
-    from pondertree.gpu.captured_step import Steps
+    from pondertree.gpu.captured_step import GraphedSteps
 
     spec, replay, _ = played(20)
     config = small(Path("unused"), algorithm="muzero", learner={"reduced_precision": False, "learning_rate": 1e-3})
     recorded, plain = (LatentModelTrainer(spec, config, torch.device("cuda")) for _ in range(2))
-    plain.steps = Steps(torch.device("cuda"), plain.loss_and_update, captured=False)
+    plain.steps = GraphedSteps(torch.device("cuda"), plain.loss_and_update, captured=False)
     for _ in range(8):
-        losses = recorded.check(recorded.learn_from(replay, 0.0)), plain.check(plain.learn_from(replay, 0.0))
+        losses = (
+            recorded.checked_losses(recorded.learn_from(replay, 0.0)),
+            plain.checked_losses(plain.learn_from(replay, 0.0)),
+        )
         assert losses[0] == pytest.approx(losses[1], rel=1e-2)
 
 
@@ -178,7 +181,7 @@ def test_reanalyse_policy_matches_search_with_current_weights() -> None:
     spec, replay, _ = played(10, muzero={"reanalyse": 1.0})
     learner = learner_of(spec, muzero={"reanalyse": 1.0, "reanalyse_simulations": 32})
     numbers = np.random.default_rng(0)
-    batch = replay.take(np.arange(16), numbers)
+    batch = replay.gather(np.arange(16), numbers)
     old = batch.policy.copy(), batch.values.copy()
     assert learner._reanalysis is not None
     learner._reanalysis.refresh_targets(batch, replay, learner.average, 5)
@@ -188,7 +191,7 @@ def test_reanalyse_policy_matches_search_with_current_weights() -> None:
     assert (sums[~inside] == 0.0).all()
     assert not np.allclose(batch.policy, old[0])
     assert (batch.values[~inside] == old[1][~inside]).all()
-    again = replay.take(np.arange(16), np.random.default_rng(0))
+    again = replay.gather(np.arange(16), np.random.default_rng(0))
     learner._reanalysis.refresh_targets(again, replay, learner.average, 5)
     np.testing.assert_array_equal(again.policy, batch.policy)
 
@@ -216,7 +219,7 @@ def test_fresh_values_bootstrap_from_current_weights() -> None:
     with torch.no_grad():
         learner.network.predictor.value_out.bias.copy_(torch.linspace(-2.0, 2.0, 11))
     weights = {name: tensor.clone() for name, tensor in learner.network.state_dict().items()}
-    batch = replay.take(np.arange(6), np.random.default_rng(0))
+    batch = replay.gather(np.arange(6), np.random.default_rng(0))
     assert learner._reanalysis is not None
     learner._reanalysis.refresh_targets(batch, replay, weights, 0)
     states = [Stairs()]
@@ -245,7 +248,7 @@ def test_hidden_gradient_is_scaled_at_each_step(kept: float, monkeypatch: pytest
         for tensor in learner.network.parameters():
             tensor.add_(0.1 * torch.randn(tensor.shape, generator=torch.Generator().manual_seed(1)))
     learner.network.eval()  # batch norms would couple the depths
-    batch, none = replay.take(np.arange(8), np.random.default_rng(0)), np.zeros(8, np.int64)
+    batch, none = replay.gather(np.arange(8), np.random.default_rng(0)), np.zeros(8, np.int64)
     stem = learner.network.stem.layer.weight
     (whole,) = torch.autograd.grad(sum(losses_of(learner, batch, none)[0].values()), stem)
     batch.known[:, 1:] = batch.searched[:, 1:] = 0.0
@@ -274,7 +277,7 @@ def test_prediction_errors_cover_positions_of_games_only(monkeypatch: pytest.Mon
     monkeypatch.setattr(type(player.categories), "to_numbers", lambda _, logits: torch.zeros(len(logits)))
     found = prediction_errors_by_depth(player, replay)
     first = int(0.9 * len(replay))
-    batch = replay.take(np.arange(first, len(replay)), np.random.default_rng(0))
+    batch = replay.gather(np.arange(first, len(replay)), np.random.default_rng(0))
     inside = batch.actions[:, :, 0] < 9
     for depth in range(11):
         rows = inside[:, depth]

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from pondertree.gpu.buffer import unpacked  # noqa: E402
-from pondertree.gpu.captured_step import Steps  # noqa: E402 (after the packages it needs)
+from pondertree.gpu.captured_step import GraphedSteps  # noqa: E402 (after the packages it needs)
 from pondertree.learn.config.game_spec import game_spec  # noqa: E402
 from pondertree.learn.data.replay import ReplayBuffer  # noqa: E402
 from pondertree.learn.loop.devices import choose_device, reported_out_of_memory  # noqa: E402
@@ -95,9 +95,9 @@ def test_player_file_round_trips(tmp_path: Path) -> None:
         path.write_bytes(damaged)
         with pytest.raises(StorageError, match=r"player\.safetensors"):
             read_player(path)
-    for wrong, says in ((b'version\\": 1', "version 9"), (b"pondertree-player", "pondertree-plover")):
+    for wrong, message in ((b'version\\": 1', "version 9"), (b"pondertree-player", "pondertree-plover")):
         changed = content.replace(wrong, wrong.replace(b"1", b"9").replace(b"player", b"plover"), 1)
-        with pytest.raises(StorageError, match=says):
+        with pytest.raises(StorageError, match=message):
             player_of_bytes(changed)
 
 
@@ -128,7 +128,7 @@ def test_symmetry_transform_commutes_with_play(game: str) -> None:
     symmetries = tuple(symmetries_of(game))
     if game == "connect4":
         replay.add([make_game(number, 12) for number in range(5)])
-        batch = replay.take(np.arange(len(replay)))
+        batch = replay.gather(np.arange(len(replay)))
         which = numbers.integers(len(symmetries), size=len(batch.results))
         planes, scalars = (torch.from_numpy(part) for part in (batch.seen.planes.view(np.int64), batch.seen.numbers))
         boards = unpacked(planes, scalars, spec.shape)
@@ -158,8 +158,8 @@ def test_training_lowers_losses_and_averages_weights(tmp_path: Path) -> None:
     learner = PolicyValueTrainer(spec, config, CPU)
     replay = ReplayBuffer(spec, config.replay)
     replay.add([make_game(number, 20) for number in range(20)])
-    batch = replay.sample(32, learner.numbers())
-    losses = [learner.check(learner.learn(batch, np.zeros(32, np.int64), 0.0)) for _ in range(60)]
+    batch = replay.sample(32, learner.step_generator())
+    losses = [learner.checked_losses(learner.learn(batch, np.zeros(32, np.int64), 0.0)) for _ in range(60)]
     assert losses[-1]["policy_loss"] < losses[0]["policy_loss"] - 0.1
     assert losses[-1]["value_loss"] < losses[0]["value_loss"] - 0.2
     distances = [
@@ -178,10 +178,10 @@ def test_batches_depend_on_step_number_alone(tmp_path: Path) -> None:
     assert one.step == 1
     third = PolicyValueTrainer(spec, config, CPU)
     third.step = 1
-    first = third.numbers().integers(1 << 30, size=9)
-    np.testing.assert_array_equal(first, one.numbers().integers(1 << 30, size=9))
+    first = third.step_generator().integers(1 << 30, size=9)
+    np.testing.assert_array_equal(first, one.step_generator().integers(1 << 30, size=9))
     third.step = 0
-    assert not np.array_equal(first, third.numbers().integers(1 << 30, size=9))
+    assert not np.array_equal(first, third.step_generator().integers(1 << 30, size=9))
 
 
 def test_restored_trainer_continues_bit_for_bit(tmp_path: Path) -> None:
@@ -192,15 +192,15 @@ def test_restored_trainer_continues_bit_for_bit(tmp_path: Path) -> None:
         one, other = PolicyValueTrainer(spec, config, CPU), PolicyValueTrainer(spec, config, CPU)
         for _ in range(5):
             one.learn_from(replay, 0.0)
-        other.restore(one.saved(), one.step)
+        other.load_state_dict(one.state_dict(), one.step)
         for learner in (one, other):
             for _ in range(5):
                 learner.learn_from(replay, 0.0)
-        left, right = one.saved(), other.saved()
+        left, right = one.state_dict(), other.state_dict()
         assert left.keys() == right.keys()
         assert all(torch.equal(left[name], right[name]) for name in left)
     with pytest.raises(StorageError, match="do not fit this network"):
-        PolicyValueTrainer(game_spec("tic-tac-toe"), small(tmp_path), CPU).restore(one.saved(), 1)
+        PolicyValueTrainer(game_spec("tic-tac-toe"), small(tmp_path), CPU).load_state_dict(one.state_dict(), 1)
 
 
 def learned(config: Any, steps: int = 2) -> tuple[PolicyValueTrainer, ReplayBuffer]:
@@ -215,22 +215,22 @@ def learned(config: Any, steps: int = 2) -> tuple[PolicyValueTrainer, ReplayBuff
 
 def test_unknown_optimiser_state_is_refused(tmp_path: Path) -> None:
     learner, _ = learned(small(tmp_path, "connect4"))
-    saved = learner.saved()
+    saved = learner.state_dict()
     name = next(name for name in saved if name.endswith(".exp_avg"))
     rest = {key: tensor for key, tensor in saved.items() if key != name}
     for wrong in (rest, {**rest, f"{name}x": saved[name]}, {**rest, name: saved[name].flatten()[0].clone()}):
         with pytest.raises(StorageError, match=r"optimiser\.\d+"):
-            learner.restore(wrong, 2)
+            learner.load_state_dict(wrong, 2)
     for number in ("-1", "x", "9999", "9" * 5000):
         with pytest.raises(StorageError, match="do not fit this network: optimiser"):
-            learner.restore({**saved, f"optimiser.{number}.step": torch.zeros(())}, 2)
+            learner.load_state_dict({**saved, f"optimiser.{number}.step": torch.zeros(())}, 2)
 
 
 @pytest.mark.parametrize(("before", "after"), [("adamw", "sgd"), ("sgd", "adamw")])
 def test_changed_optimiser_starts_without_state(tmp_path: Path, before: str, after: str) -> None:
     old, replay = learned(small(tmp_path, "connect4", learner={"optimiser": before}))
     new, _ = learned(small(tmp_path, "connect4", learner={"optimiser": after}), steps=0)
-    new.restore(old.saved(), old.step)
+    new.load_state_dict(old.state_dict(), old.step)
     assert not new.optimiser.state_dict()["state"]
     new.learn_from(replay, 0.0)
     assert new.step == old.step + 1
@@ -244,15 +244,18 @@ def test_captured_steps_match_eager_steps(tmp_path: Path) -> None:
     replay = ReplayBuffer(spec, config.replay)
     replay.add([make_game(number, 20) for number in range(20)])
     recorded, plain, resumed = (PolicyValueTrainer(spec, config, device) for _ in range(3))
-    plain.steps = Steps(device, plain.loss_and_update, captured=False)
+    plain.steps = GraphedSteps(device, plain.loss_and_update, captured=False)
     for step in range(8):
-        losses = recorded.check(recorded.learn_from(replay, 0.0)), plain.check(plain.learn_from(replay, 0.0))
+        losses = (
+            recorded.checked_losses(recorded.learn_from(replay, 0.0)),
+            plain.checked_losses(plain.learn_from(replay, 0.0)),
+        )
         assert losses[0] == pytest.approx(losses[1], rel=1e-2)
         if step == 4:
-            resumed.restore(recorded.saved(), recorded.step)
+            resumed.load_state_dict(recorded.state_dict(), recorded.step)
         elif step > 4:
             resumed.learn_from(replay, 0.0)
-    left, others = recorded.saved(), (plain.saved(), resumed.saved())
+    left, others = recorded.state_dict(), (plain.state_dict(), resumed.state_dict())
     for right in others:
         for name, tensor in left.items():
             torch.testing.assert_close(
@@ -263,16 +266,16 @@ def test_captured_steps_match_eager_steps(tmp_path: Path) -> None:
 def test_learning_rate_schedule_warms_up_and_decays(tmp_path: Path) -> None:
     settings = {"learning_rate": 1.0, "warm_up": 4, "decay_from": 0.5, "final_rate": 0.1}
     learner = PolicyValueTrainer(game_spec("tic-tac-toe"), small(tmp_path, learner=settings), CPU)
-    assert [learner.rate(0.0) for learner.step in range(5)] == [0.25, 0.5, 0.75, 1.0, 1.0]
-    assert learner.rate(0.5) == 1.0
-    assert learner.rate(0.75) == pytest.approx(0.55)
-    assert learner.rate(1.0) == pytest.approx(0.1)
+    assert [learner.learning_rate(0.0) for learner.step in range(5)] == [0.25, 0.5, 0.75, 1.0, 1.0]
+    assert learner.learning_rate(0.5) == 1.0
+    assert learner.learning_rate(0.75) == pytest.approx(0.55)
+    assert learner.learning_rate(1.0) == pytest.approx(0.1)
 
 
 def test_non_finite_loss_stops_training(tmp_path: Path) -> None:
     learner = PolicyValueTrainer(game_spec("tic-tac-toe"), small(tmp_path), CPU)
     with pytest.raises(TrainingError, match=r"policy_loss is nan at step 0.*lower learner\.learning_rate"):
-        learner.check({"policy_loss": torch.tensor(math.nan)})
+        learner.checked_losses({"policy_loss": torch.tensor(math.nan)})
 
 
 def test_device_choice_refuses_unavailable_devices() -> None:

@@ -1,6 +1,5 @@
-//! Attack features of one side: mobility, king danger, threats, king shelter, passed pawns.
-//!
-//! `Pesto` weights these counts; `Terms` lists them for the tuner.
+//! Attack terms of one side: mobility, king danger, threats, pawn shield, passed pawns. `Pesto` weights the counts; `Terms` lists
+//! them for the tuner.
 
 use cozy_chess::{
     get_bishop_moves, get_king_moves, get_knight_moves, get_rook_moves, BitBoard, Board, Color,
@@ -10,11 +9,11 @@ use cozy_chess::{
 
 use super::pawns::{files, Pawns};
 
-/// Levels of king danger; the last one is open-ended.
+/// Levels of king danger; the last is open-ended.
 pub(super) const DANGERS: usize = 16;
 
-/// Weight of each attacked square near a king, by knight, bishop, rook and queen; two units per level.
-const DANGER_OF: [usize; 4] = [2, 2, 2, 3];
+/// King danger per attacked square next to the king, by knight, bishop, rook and queen; two units per level.
+const DANGER_WEIGHTS: [usize; 4] = [2, 2, 2, 3];
 
 /// The attacks of one side.
 pub(super) struct Reach {
@@ -34,15 +33,15 @@ impl Reach {
         let (own, occupied) = (board.colors(color), board.occupied());
         let enemy_king = board.king(!color);
         let near_king = get_king_moves(enemy_king) | enemy_king.bitboard();
-        let area = !(own | BitBoard(pawns.turned(BitBoard(pawns.enemy_guards()))));
-        let by_pawns = BitBoard(pawns.turned(BitBoard(pawns.guards())));
+        let area = !(own | BitBoard(pawns.relative(BitBoard(pawns.enemy_guards()))));
+        let by_pawns = BitBoard(pawns.relative(BitBoard(pawns.guards())));
         let (mut by, mut mobility, mut danger) = ([BitBoard::EMPTY; 4], [0; 4], 0);
         for (place, piece) in [Knight, Bishop, Rook, Queen].into_iter().enumerate() {
             for square in own & board.pieces(piece) {
                 let reached = reach(piece, square, occupied);
                 by[place] |= reached;
                 mobility[place] += (reached & area).len();
-                danger += DANGER_OF[place] * (reached & near_king).len() as usize;
+                danger += DANGER_WEIGHTS[place] * (reached & near_king).len() as usize;
             }
         }
         let [knights, bishops, rooks, queens] = by;
@@ -77,21 +76,22 @@ fn reach(piece: Piece, square: Square, occupied: BitBoard) -> BitBoard {
     }
 }
 
-/// Returns (pawns on the two ranks before the king on its file and adjacent ones; such files without own pawns).
+/// Returns the pawn shield and the open files next to the king: (own pawns on the two ranks before the king, on its file and
+/// adjacent ones; such files without own pawns).
 pub(super) fn shelter(board: &Board, color: Color, pawns: &Pawns) -> (u32, u32) {
     let file = board.king(color).file();
     let near = (file.bitboard() | file.adjacent()).0;
-    let king = pawns.turned(board.king(color).bitboard());
+    let king = pawns.relative(board.king(color).bitboard());
     let row = 0xff << (king.trailing_zeros() / 8 * 8);
     let shield = pawns.own & near & (row << 8 | row << 16);
     let open = near & !files(pawns.own) & 0xff;
     (shield.count_ones(), open.count_ones())
 }
 
-/// Returns (by how many moves the own king is closer to the squares before the passed pawns than the enemy king; how many of
-/// them an enemy piece blocks).
+/// Returns (king proximity to the stop squares of passed pawns, as enemy minus own king distance, summed; passed pawns blocked by
+/// an enemy piece).
 pub(super) fn passed(board: &Board, color: Color, pawns: &Pawns) -> (i32, u32) {
-    let stops = BitBoard(pawns.turned(BitBoard(pawns.passed() << 8)));
+    let stops = BitBoard(pawns.relative(BitBoard(pawns.passed() << 8)));
     let (own, enemy) = (board.king(color), board.king(!color));
     let nearer = stops.into_iter().map(|stop| distance(enemy, stop) - distance(own, stop)).sum();
     (nearer, (stops & board.colors(!color)).len())
@@ -99,11 +99,11 @@ pub(super) fn passed(board: &Board, color: Color, pawns: &Pawns) -> (i32, u32) {
 
 /// Returns the outposts: minor pieces on ranks 4 to 6, guarded by a pawn, that no enemy pawn can attack.
 pub(super) fn outposts(board: &Board, color: Color, pawns: &Pawns) -> u32 {
-    let minors = pawns.turned(board.colors(color) & (board.pieces(Knight) | board.pieces(Bishop)));
+    let minors = pawns.relative(board.colors(color) & (board.pieces(Knight) | board.pieces(Bishop)));
     (minors & 0x0000_ffff_ff00_0000 & pawns.guards() & !pawns.enemy_guards_ever()).count_ones()
 }
 
-/// Returns the distance of two squares in king moves.
+/// Returns the Chebyshev distance of two squares.
 fn distance(one: Square, other: Square) -> i32 {
     let files = (one.file() as i32).abs_diff(other.file() as i32);
     files.max((one.rank() as i32).abs_diff(other.rank() as i32)) as i32

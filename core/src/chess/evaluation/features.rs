@@ -1,8 +1,8 @@
-//! The features of the static evaluation, which is linear in all weights but the phase weights.
+//! Feature extraction for tuning: the static evaluation is linear in all weights but the phase weights.
 //!
 //! A term is a pair of a middlegame and an endgame weight. With `n` the count of a term for the side to move minus that of the
 //! opponent, and `phase` and `full` as in `Pesto`, the score is `trunc((phase * sum(n * middlegame) + (full - phase) * sum(n *
-//! endgame)) / full)`. Only the truncation is not linear (and the bound `MAX_SCORE`, which no sensible weights reach).
+//! endgame)) / full)`. Only the truncation and the clamp to `MAX_SCORE`, which tuned weights never reach, are not linear.
 
 use cozy_chess::{
     BitBoard, Board, Color,
@@ -13,10 +13,10 @@ use super::attacks::{self, Reach};
 use super::pawns::{files, Pawns};
 use super::weights::Weights;
 
-/// The field that is not linear: the phase weights.
+/// The field that the score is not linear in.
 const PHASE_FIELD: &str = "phase_weights";
 
-/// The first term of each field: fields in order, each with half as many terms as numbers.
+/// The first term index of each field; a field has half as many terms as numbers.
 #[derive(Clone, Debug)]
 pub struct Terms {
     values: [usize; 5],
@@ -89,8 +89,8 @@ impl Terms {
         self.len
     }
 
-    /// Appends the nonzero (term, count for the side to move minus that of the opponent) of a position to `found`, in the order
-    /// of terms.
+    /// Appends the nonzero features of a position to `found`: (term, count of the side to move minus count of the opponent), in the
+    /// order of terms.
     pub fn count(&self, board: &Board, found: &mut Vec<(u32, i32)>) {
         let mut counts = vec![0; self.len];
         let color = board.side_to_move();
@@ -125,7 +125,7 @@ impl Terms {
             add(self.passed + square.rank() as usize, 1);
         }
 
-        let rooks = pawns.turned(own & board.pieces(Rook)) & !files(pawns.own);
+        let rooks = pawns.relative(own & board.pieces(Rook)) & !files(pawns.own);
         let enemy_files = files(pawns.enemy);
         add(self.open_file, (rooks & !enemy_files).count_ones());
         add(self.half_open_file, (rooks & enemy_files).count_ones());
@@ -133,8 +133,8 @@ impl Terms {
         for square in BitBoard(pawns.guarded()) {
             add(self.guarded + square.rank() as usize, 1);
         }
-        let (nearer, stopped) = attacks::passed(board, color, &pawns);
-        add(self.passed_stopped, stopped);
+        let (nearer, blocked) = attacks::passed(board, color, &pawns);
+        add(self.passed_stopped, blocked);
         add(self.outpost, attacks::outposts(board, color, &pawns));
         let reach = Reach::of(board, color, &pawns);
         let other_reach = Reach::of(board, !color, &Pawns::of(board, !color));
@@ -164,7 +164,7 @@ mod tests {
     use super::super::Pesto;
     use super::*;
 
-    /// The score by terms, in the arithmetic of the head of this file.
+    /// The score by the formula of the module documentation.
     fn score(pesto: &Pesto, board: &Board) -> i64 {
         let (mut middlegame, mut endgame) = (Vec::new(), Vec::new());
         for (name, numbers) in pesto.weights().fields() {
@@ -185,7 +185,7 @@ mod tests {
     fn terms_add_up_to_the_score() {
         let mut weights = Weights::default();
         for (place, (name, numbers)) in (1..).zip(weights.fields()) {
-            // None may be left out of either, whatever its usual weight is.
+            // Distinct nonzero weights, so that a missing term is noticed.
             if name != PHASE_FIELD {
                 let changed: Vec<i32> = (1..).zip(numbers).map(|(step, number)| number + (place * 7 + step * 3) % 11 - 5).collect();
                 weights.set(name, &changed).expect("a weight");

@@ -1,6 +1,5 @@
-//! The static evaluation of chess: PeSTO's piece-square tables plus bonuses, tapered from middlegame to endgame.
-//!
-//! Scores are centipawns for the side to move, invariant under colour-flipping the board.
+//! Static evaluation: PeSTO's piece-square tables plus positional terms, tapered from middlegame to endgame. Scores are centipawns
+//! for the side to move and colour-symmetric.
 
 mod attacks;
 pub(super) mod bare_king;
@@ -23,10 +22,10 @@ use pawns::{files, Pawns};
 
 use crate::error::Error;
 
-/// Upper bound of the size of a score.
+/// Upper bound of |score|.
 pub const MAX_SCORE: i32 = 500_000;
 
-/// Middlegame and endgame score packed into one integer, added at once: `endgame << 32` plus `middlegame`.
+/// Middlegame and endgame score packed into one integer, so that one addition adds both: `(endgame << 32) + middlegame`.
 type Packed = i64;
 
 const fn pack([middlegame, endgame]: Pair) -> Packed {
@@ -42,12 +41,12 @@ const fn unpack(packed: Packed) -> (i64, i64) {
     (packed as i32 as i64, (packed + (1 << 31)) >> 32)
 }
 
-/// Weights in the form the evaluation uses.
+/// The static evaluation: weights prepared for fast lookup.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pesto {
     weights: Weights,
     scale: f64,
-    /// Value plus square bonus by colour, piece, square.
+    /// Piece value plus piece-square table, by colour, piece, square.
     squares: [[[Packed; 64]; 6]; 2],
     /// Knight, bishop, rook, queen.
     mobility: [Packed; 4],
@@ -61,7 +60,7 @@ impl Pesto {
     /// Prepares weights and the scale of the sigmoid in centipawns, at which the value is `2 * sigmoid(1) - 1` = 0.46.
     ///
     /// # Errors
-    /// `Error::InvalidArgument` names the argument: a scale that is not above 0, invalid phase weights.
+    /// `Error::InvalidArgument` if the scale is not positive or the phase weights are invalid.
     pub fn new(weights: Weights, scale: f64) -> Result<Self, Error> {
         if !(scale.is_finite() && scale > 0.0) {
             return Err(Error::InvalidArgument(format!("scale must be a finite number above 0, not {scale}")));
@@ -108,7 +107,7 @@ impl Pesto {
         self.scale
     }
 
-    /// Returns the phase of a pure middlegame; 0 is a pure endgame.
+    /// Returns the phase of a full middlegame; 0 is a pure endgame.
     #[must_use]
     pub fn full_phase(&self) -> i32 {
         self.full_phase
@@ -172,10 +171,10 @@ impl Pesto {
         for square in BitBoard(pawns.guarded()) {
             sum += self.guarded[square.rank() as usize];
         }
-        let (nearer, stopped) = attacks::passed(board, color, pawns);
-        sum += i64::from(nearer) * pack(weights.passed_king_bonus) + i64::from(stopped) * pack(weights.passed_stopped_bonus);
+        let (nearer, blocked) = attacks::passed(board, color, pawns);
+        sum += i64::from(nearer) * pack(weights.passed_king_bonus) + i64::from(blocked) * pack(weights.passed_stopped_bonus);
 
-        let rooks = pawns.turned(own & board.pieces(Rook)) & !files(pawns.own);
+        let rooks = pawns.relative(own & board.pieces(Rook)) & !files(pawns.own);
         let enemy_files = files(pawns.enemy);
         sum += count(rooks & !enemy_files) * pack(weights.rook_open_file_bonus);
         sum += count(rooks & enemy_files) * pack(weights.rook_half_open_file_bonus);
@@ -198,14 +197,14 @@ impl Pesto {
     /// Returns PeSTO's public weights. The scale gives a value of `tanh(0.326 * pawns)`.
     #[must_use]
     pub fn published() -> Self {
-        Self::new(Weights::published(), 153.4).unwrap_or_else(|_| unreachable!("the published weights are right"))
+        Self::new(Weights::published(), 153.4).unwrap_or_else(|_| unreachable!("the published weights are valid"))
     }
 }
 
 impl Default for Pesto {
     /// Returns the tuned weights.
     fn default() -> Self {
-        Self::new(Weights::default(), tuned::SCALE).unwrap_or_else(|_| unreachable!("the default weights are right"))
+        Self::new(Weights::default(), tuned::SCALE).unwrap_or_else(|_| unreachable!("the default weights are valid"))
     }
 }
 

@@ -1,8 +1,8 @@
-//! Pawn structure: doubled, isolated, passed, guarded pawns.
+//! Pawn structure: doubled, isolated, passed and protected pawns.
 
 use cozy_chess::{BitBoard, Board, Color, Piece::Pawn};
 
-/// Pawns as bitboards, oriented so that `own` moves up.
+/// Pawn bitboards relative to one side: `own` moves up.
 pub(super) struct Pawns {
     pub(super) own: u64,
     pub(super) enemy: u64,
@@ -15,14 +15,14 @@ const H_FILE: u64 = A_FILE << 7;
 impl Pawns {
     pub(super) fn of(board: &Board, color: Color) -> Self {
         let pawns = board.pieces(Pawn);
-        let mut turned = Self { own: 0, enemy: 0, color };
-        turned.own = turned.turned(pawns & board.colors(color));
-        turned.enemy = turned.turned(pawns & board.colors(!color));
-        turned
+        let mut found = Self { own: 0, enemy: 0, color };
+        found.own = found.relative(pawns & board.colors(color));
+        found.enemy = found.relative(pawns & board.colors(!color));
+        found
     }
 
-    /// Orients squares to the side of `own`, and back.
-    pub(super) fn turned(&self, squares: BitBoard) -> u64 {
+    /// Flips squares vertically if `own` is Black; self-inverse.
+    pub(super) fn relative(&self, squares: BitBoard) -> u64 {
         match self.color {
             Color::White => squares.0,
             Color::Black => squares.0.swap_bytes(),
@@ -50,7 +50,7 @@ impl Pawns {
         adjacent_files(self.enemy >> 8)
     }
 
-    /// Returns the squares that enemy pawns guard now or can guard after advancing.
+    /// Returns the attack spans of enemy pawns: squares that they attack now or after advancing.
     pub(super) fn enemy_guards_ever(&self) -> u64 {
         adjacent_files(below(self.enemy))
     }
@@ -65,7 +65,7 @@ fn adjacent_files(squares: u64) -> u64 {
     (squares & !A_FILE) >> 1 | (squares & !H_FILE) << 1
 }
 
-/// Returns the squares below on the same file.
+/// Returns the rear spans: all squares below on the same file.
 fn below(squares: u64) -> u64 {
     let mut fill = squares >> 8;
     fill |= fill >> 8;
@@ -73,7 +73,7 @@ fn below(squares: u64) -> u64 {
     fill | fill >> 32
 }
 
-/// Returns the whole files.
+/// Returns the file fill: all squares of the occupied files.
 pub(super) fn files(squares: u64) -> u64 {
     let mut fill = squares | squares >> 32;
     fill |= fill >> 16;

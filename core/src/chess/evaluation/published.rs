@@ -1,8 +1,8 @@
-//! The numbers of PeSTO's public tables: middlegame and endgame, rank 8 first as a diagram shows them, from White's side.
+//! PeSTO's published piece-square tables: middlegame and endgame, from White's side, rank 8 first.
 
 use super::weights::Squares;
 
-/// What the square of a pawn is worth.
+/// Piece-square table of pawns.
 #[rustfmt::skip]
 pub(super) const PAWN: Squares = [[
        0,    0,    0,    0,    0,    0,    0,    0,
@@ -24,7 +24,7 @@ pub(super) const PAWN: Squares = [[
        0,    0,    0,    0,    0,    0,    0,    0,
 ]];
 
-/// What the square of a knight is worth.
+/// Piece-square table of knights.
 #[rustfmt::skip]
 pub(super) const KNIGHT: Squares = [[
     -167,  -89,  -34,  -49,   61,  -97,  -15, -107,
@@ -46,7 +46,7 @@ pub(super) const KNIGHT: Squares = [[
      -29,  -51,  -23,  -15,  -22,  -18,  -50,  -64,
 ]];
 
-/// What the square of a bishop is worth.
+/// Piece-square table of bishops.
 #[rustfmt::skip]
 pub(super) const BISHOP: Squares = [[
      -29,    4,  -82,  -37,  -25,  -42,    7,   -8,
@@ -68,7 +68,7 @@ pub(super) const BISHOP: Squares = [[
      -23,   -9,  -23,   -5,   -9,  -16,   -5,  -17,
 ]];
 
-/// What the square of a rook is worth.
+/// Piece-square table of rooks.
 #[rustfmt::skip]
 pub(super) const ROOK: Squares = [[
       32,   42,   32,   51,   63,    9,   31,   43,
@@ -90,7 +90,7 @@ pub(super) const ROOK: Squares = [[
       -9,    2,    3,   -1,   -5,  -13,    4,  -20,
 ]];
 
-/// What the square of a queen is worth.
+/// Piece-square table of queens.
 #[rustfmt::skip]
 pub(super) const QUEEN: Squares = [[
      -28,    0,   29,   12,   59,   44,   43,   45,
@@ -112,7 +112,7 @@ pub(super) const QUEEN: Squares = [[
      -33,  -28,  -22,  -43,   -5,  -32,  -20,  -41,
 ]];
 
-/// What the square of a king is worth.
+/// Piece-square table of kings.
 #[rustfmt::skip]
 pub(super) const KING: Squares = [[
      -65,   23,   16,  -15,  -56,  -34,    2,   13,

@@ -1,12 +1,11 @@
-//! The default weights of the classical evaluation: fitted, from the published ones, to a stronger player's judgement of quiet
-//! positions; see docs/tuning.md.
+//! The default weights: the published ones, tuned on a stronger engine's values of quiet positions; see docs/tuning.md.
 
 use super::weights::Weights;
 
 /// The scale of the sigmoid, in centipawns.
 pub(super) const SCALE: f64 = 153.4;
 
-/// Tables as a diagram shows them: rank 8 first, from White's side.
+/// Tables from White's side, rank 8 first.
 #[rustfmt::skip]
 pub(super) const fn weights() -> Weights {
     Weights {

@@ -14,7 +14,7 @@ pub type Ranks = [[i32; 8]; 2];
 /// A number per danger level, middlegame and endgame.
 pub(super) type Dangers = [[i32; DANGERS]; 2];
 
-/// Upper bound of the size of weights, so that sums do not overflow.
+/// Upper bound of |weight|, so that sums do not overflow.
 pub const MAX_WEIGHT: i32 = 20_000;
 
 /// A field as a list of numbers, the middlegame before the endgame.
@@ -106,73 +106,73 @@ impl Default for Weights {
 }
 
 weights! {
-    /// The value of a pawn.
+    /// Piece value of a pawn.
     pawn_value: Pair = [82, 94],
-    /// The value of a knight.
+    /// Piece value of a knight.
     knight_value: Pair = [337, 281],
-    /// The value of a bishop.
+    /// Piece value of a bishop.
     bishop_value: Pair = [365, 297],
-    /// The value of a rook.
+    /// Piece value of a rook.
     rook_value: Pair = [477, 512],
-    /// The value of a queen.
+    /// Piece value of a queen.
     queen_value: Pair = [1025, 936],
-    /// What the square of a pawn adds.
+    /// Piece-square table of pawns.
     pawn_squares: Squares = published::PAWN,
-    /// What the square of a knight adds.
+    /// Piece-square table of knights.
     knight_squares: Squares = published::KNIGHT,
-    /// What the square of a bishop adds.
+    /// Piece-square table of bishops.
     bishop_squares: Squares = published::BISHOP,
-    /// What the square of a rook adds.
+    /// Piece-square table of rooks.
     rook_squares: Squares = published::ROOK,
-    /// What the square of a queen adds.
+    /// Piece-square table of queens.
     queen_squares: Squares = published::QUEEN,
-    /// What the square of the king adds.
+    /// Piece-square table of the king.
     king_squares: Squares = published::KING,
-    /// How much a pawn, knight, bishop, rook, queen counts for the middlegame. The pieces of the start are all middlegame.
+    /// Phase weights of pawn, knight, bishop, rook, queen. The initial material is the full middlegame.
     phase_weights: [i32; 5] = [0, 1, 1, 2, 4],
-    /// Two bishops or more.
+    /// Bishop pair.
     two_bishops_bonus: Pair = [22, 40],
-    /// The right to move.
+    /// Tempo.
     tempo_bonus: Pair = [0, 0],
-    /// A pawn that no enemy pawn can stop any more, by its rank (its owner's first rank first); the foremost of its file.
+    /// Passed pawn, by rank from the owner's side; only the foremost of its file.
     passed_pawn_bonus: Ranks = [[0, 0, 0, 4, 12, 24, 40, 0], [0, 4, 8, 18, 34, 58, 80, 0]],
-    /// A pawn without pawns of its side on the files beside it.
+    /// Isolated pawn.
     isolated_pawn_bonus: Pair = [-9, -9],
-    /// A pawn with a pawn of its side ahead of it on its file.
+    /// Doubled pawn: an own pawn is ahead on the same file.
     doubled_pawn_bonus: Pair = [-6, -16],
-    /// A rook on a file without pawns.
+    /// Rook on an open file.
     rook_open_file_bonus: Pair = [22, 8],
-    /// A rook on a file with enemy pawns only.
+    /// Rook on a half-open file.
     rook_half_open_file_bonus: Pair = [11, 7],
-    /// Each square a knight can go to that no enemy pawn guards.
+    /// Knight mobility, per target square not attacked by enemy pawns.
     knight_mobility_bonus: Pair = [7, 5],
-    /// The same for a bishop.
+    /// Bishop mobility.
     bishop_mobility_bonus: Pair = [8, 6],
-    /// The same for a rook.
+    /// Rook mobility.
     rook_mobility_bonus: Pair = [4, 6],
-    /// The same for a queen.
+    /// Queen mobility.
     queen_mobility_bonus: Pair = [3, 6],
-    /// A pawn that a pawn guards, by its rank.
+    /// Protected pawn, by rank.
     guarded_pawn_bonus: Ranks = [[0; 8]; 2],
-    /// For each passed pawn: by how many moves its king is nearer to the square before it than the other king.
+    /// King proximity to the stop square of each passed pawn: enemy minus own king distance.
     passed_king_bonus: Pair = [0, 0],
-    /// A passed pawn before which an enemy piece stands.
+    /// Blocked passed pawn.
     passed_stopped_bonus: Pair = [0, 0],
-    /// A knight or bishop on the fourth to the sixth rank that a pawn guards and no enemy pawn can attack.
+    /// Outpost: a minor piece on ranks 4 to 6, protected by a pawn, outside the attack spans of enemy pawns.
     outpost_bonus: Pair = [0, 0],
-    /// An enemy piece that a pawn attacks.
+    /// Threat by a pawn against a piece.
     pawn_threat_bonus: Pair = [0, 0],
-    /// An enemy rook or queen that a knight or bishop attacks.
+    /// Threat by a minor piece against a rook or queen.
     minor_threat_bonus: Pair = [0, 0],
-    /// An enemy queen that a rook attacks.
+    /// Threat by a rook against a queen.
     rook_threat_bonus: Pair = [0, 0],
-    /// An enemy piece or pawn that is attacked and not guarded.
+    /// Hanging enemy piece or pawn: attacked and not guarded.
     hanging_threat_bonus: Pair = [0, 0],
-    /// A pawn on the two ranks before the king, on its file or one beside it.
+    /// Pawn shield: own pawn on the two ranks before the king, on its file or an adjacent one.
     king_shield_bonus: Pair = [0, 0],
-    /// One of these files without a pawn of the king's side.
+    /// Open file next to the king: such a file without own pawns.
     king_open_file_bonus: Pair = [0, 0],
-    /// By how much of the king's surroundings is attacked, and by what; 16 levels.
+    /// King danger, 16 levels, by weighted attacks on the squares around the king.
     king_danger_bonus: Dangers = [[0; DANGERS]; 2],
 }
 
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_come_back_as_they_went() {
+    fn fields_round_trip() {
         let weights = Weights::default();
         let mut other = Weights::default();
         for (name, numbers) in weights.fields() {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn invalid_weights_are_named() {
         let mut weights = Weights::default();
         let text = |result: Result<(), Error>| result.unwrap_err().to_string();
         assert_eq!(text(weights.set("rook_value", &[1])), "rook_value has 1 numbers: it must have 2");

@@ -9,8 +9,8 @@
 use cozy_chess::{Board, Move, Piece, Square};
 
 use super::table::{Key, Table};
-use crate::chess::{after, Checks};
-use crate::games::chess::{has_move, is_insufficient, Chess};
+use crate::chess::Checks;
+use crate::games::chess::{board_after, has_move, is_insufficient, Chess};
 
 /// Positions between two polls of `stop`.
 const NODES_PER_CHECK: u64 = 1 << 12;
@@ -102,7 +102,7 @@ impl<'a> Prover<'a> {
         let mut proof = 0;
         for place in first..self.moves.len() {
             let mv = unpack(self.moves[place]);
-            if self.mated(&after(board, mv), n - 1)? {
+            if self.mated(&board_after(board, mv), n - 1)? {
                 proof = pack(mv);
                 break;
             }
@@ -140,7 +140,7 @@ impl<'a> Prover<'a> {
         let mut refutation = 0;
         for place in first..self.moves.len() {
             let mv = unpack(self.moves[place]);
-            let next = after(board, mv);
+            let next = board_after(board, mv);
             if self.is_drawn(&next) || !self.mates(&next, n)? {
                 refutation = pack(mv);
                 break;
@@ -221,7 +221,7 @@ impl<'a> Prover<'a> {
         self.push_attacks(board, &checks, best);
         let moves: Vec<Move> = self.moves.drain(first..).map(unpack).collect();
         for mv in moves {
-            if self.mated(&after(board, mv), n - 1)? {
+            if self.mated(&board_after(board, mv), n - 1)? {
                 return Some(Some(mv));
             }
         }
@@ -233,7 +233,7 @@ impl<'a> Prover<'a> {
         self.push_defences(board, 0, 0);
         let moves: Vec<Move> = self.moves.drain(first..).map(unpack).collect();
         for mv in moves {
-            if n == 1 || !self.mates(&after(board, mv), n - 1)? {
+            if n == 1 || !self.mates(&board_after(board, mv), n - 1)? {
                 return Some(Some(mv));
             }
         }

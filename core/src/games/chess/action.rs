@@ -1,13 +1,13 @@
-//! Moves as numbers: `from * 73 + plane`, as in AlphaZero, seen from the side that moves.
+//! Action encoding: `from * 73 + plane`, as in AlphaZero, from the mover's perspective.
 //!
-//! For Black the board is turned upside down (`square ^ 56`: ranks swap, files stay), so both sides move up the board,
-//! and "left" is the side of the a-file for both. The planes:
+//! For Black the board is flipped vertically (`square ^ 56`), so that both sides move up the board; left is the side of the a-file
+//! for both. The planes:
 //!
 //! - 0 to 55: `direction * 7 + distance - 1`, directions N, NE, E, SE, S, SW, W, NW (N is up the board, E towards the h-file).
-//!   A pawn that so reaches the last rank becomes a queen; castling is the king's move of two squares.
-//! - 56 to 63: the knight's moves, clockwise: (1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2) in
+//!   Includes promotion to a queen, and castling as the king's move of two squares.
+//! - 56 to 63: knight moves, clockwise: (1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2) in
 //!   (files to the right, ranks up).
-//! - 64 to 72: `64 + piece * 3 + direction`: promotion to a knight, bishop, rook, by capture to the left, straight on, by capture
+//! - 64 to 72: `64 + piece * 3 + direction`: underpromotion to a knight, bishop, rook; by capture to the left, straight, by capture
 //!   to the right.
 
 use cozy_chess::{Board, Color, Move, Piece, Square};
@@ -24,9 +24,9 @@ const NONE: u8 = u8::MAX;
 const DIRECTIONS: [(i32, i32); 8] = [(0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)];
 const KNIGHT: [(i32, i32); 8] = [(1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)];
 
-/// The target of each action (seen from the mover), or NONE where it would leave the board.
+/// The target square of each action from the mover's perspective; NONE off the board.
 static TARGET: [u8; NUM_ACTIONS] = targets();
-/// The plane of a move from one square to another (seen from the mover), underpromotions apart; NONE where no piece moves so.
+/// The plane of each (from, to) from the mover's perspective, underpromotions excluded; NONE if no piece moves that way.
 static PLANE: [[u8; 64]; 64] = planes();
 
 const fn step(plane: usize) -> (i32, i32) {
@@ -79,7 +79,7 @@ const fn flip(color: Color) -> usize {
     }
 }
 
-/// The action of a legal move.
+/// Encodes a legal move.
 #[inline]
 pub(crate) fn encode(board: &Board, mv: Move) -> Action {
     let color = board.side_to_move();
@@ -92,11 +92,11 @@ pub(crate) fn encode(board: &Board, mv: Move) -> Action {
         None | Some(Piece::Queen) => PLANE[from][to] as usize,
         Some(piece) => FIRST_UNDERPROMOTION + (piece as usize - Piece::Knight as usize) * 3 + (to % 8 + 1 - from % 8),
     };
-    debug_assert!(plane < PLANES, "no piece moves like {mv}");
+    debug_assert!(plane < PLANES, "no plane encodes {mv}");
     (from * PLANES + plane) as Action
 }
 
-/// From, to and promotion of an action as they are written: castling as the king's move of two squares.
+/// Returns from, to and promotion of an action in UCI form, castling as the king's move of two squares.
 pub(crate) fn squares(board: &Board, action: Action) -> Option<(Square, Square, Option<Piece>)> {
     let index = usize::from(action);
     let target = *TARGET.get(index)?;
@@ -116,7 +116,7 @@ pub(crate) fn squares(board: &Board, action: Action) -> Option<(Square, Square, 
     Some((from, Square::index_const(usize::from(target) ^ flip), promotion))
 }
 
-/// The action that is written like this, whether legal or not. The promotion of a pawn must be given.
+/// Encodes a move in UCI form; legality is not checked. Promotions must name the piece.
 pub(crate) fn from_squares(board: &Board, from: Square, to: Square, promotion: Option<Piece>) -> Option<Action> {
     let flip = flip(board.side_to_move());
     let (start, end) = (from as usize ^ flip, to as usize ^ flip);
@@ -132,15 +132,15 @@ pub(crate) fn from_squares(board: &Board, from: Square, to: Square, promotion: O
     (plane != NONE).then_some((start * PLANES + usize::from(plane)) as Action)
 }
 
-/// The move of an action, in the board's way of writing (castling: the king takes its rook).
-/// None if no piece could move so; whether it is legal is for the board to say.
+/// Decodes an action to a move of `cozy-chess` (castling as king takes rook). None if no piece can make it; legality is not
+/// checked.
 #[inline]
 pub(crate) fn decode(board: &Board, action: Action) -> Option<Move> {
     let (from, to, promotion) = squares(board, action)?;
     if !board.pieces(Piece::King).has(from) {
         return Some(Move { from, to, promotion });
     }
-    // A king's step, or castling; the king's jump onto its own rook is not how castling is numbered.
+    // A king step, or castling by two squares; actions do not encode king takes rook.
     let files = (to.file() as usize).abs_diff(from.file() as usize);
     let ranks = (to.rank() as usize).abs_diff(from.rank() as usize);
     match (files, ranks) {
@@ -163,7 +163,7 @@ mod tests {
     use crate::runtime::random::{Purpose, Random};
     use std::collections::HashSet;
 
-    /// Every legal move has its own number, and the number gives back the move; all other numbers are illegal.
+    /// Checks that `encode` is a bijection from legal moves to legal actions, inverted by `decode`.
     fn check(game: &Chess) {
         let board = game.board();
         let mut seen = HashSet::new();
@@ -171,7 +171,7 @@ mod tests {
             for mv in moves {
                 let action = encode(board, mv);
                 assert!(usize::from(action) < NUM_ACTIONS);
-                assert!(seen.insert(action), "{mv} shares its number in {game:?}");
+                assert!(seen.insert(action), "{mv} shares its action in {game:?}");
                 assert_eq!(decode(board, action), Some(mv), "{game:?}");
                 let (from, to, promotion) = squares(board, action).unwrap();
                 assert_eq!(from_squares(board, from, to, promotion), Some(action));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_pinned() {
+    fn actions_match_pinned_numbers() {
         let start = Chess::default();
         // e2 is square 12; one north is plane 0, two north plane 1.
         assert_eq!(start.parse_action("e2e4").unwrap(), 12 * 73 + 1);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_a_bijection_on_the_legal_moves() {
+    fn encoding_is_a_bijection_on_legal_moves() {
         let mut random = Random::new(11, Purpose::Playout);
         for fen in crate::games::chess::perft::tests::POSITIONS {
             let start = Chess::from_fen(fen).unwrap();

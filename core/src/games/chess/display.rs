@@ -1,4 +1,4 @@
-//! The board as people draw it.
+//! Board diagrams.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use cozy_chess::{Board, Color, File, Rank, Square};
 use super::rules::Termination;
 use super::Chess;
 
-/// The letter of the piece on a square: capital for White.
+/// Returns the letter of the piece on a square, upper case for White.
 pub(super) fn letter(board: &Board, square: Square) -> Option<char> {
     let letter = char::from(board.piece_on(square)?);
     Some(if board.colors(Color::White).has(square) { letter.to_ascii_uppercase() } else { letter })
 }
 
 impl fmt::Display for Chess {
-    /// White below, capital letters for White, the coordinates at the edges; then who moves, or how the game ended.
+    /// Formats the board with White at the bottom and coordinates, followed by the side to move or the result.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let board = self.board();
         for rank in Rank::ALL.into_iter().rev() {
@@ -40,14 +40,14 @@ mod tests {
     use crate::games::chess::Chess;
 
     #[test]
-    fn the_start_is_drawn() {
+    fn diagram_of_the_start_position() {
         let drawn = "8 r n b q k b n r\n7 p p p p p p p p\n6 . . . . . . . .\n5 . . . . . . . .\n4 . . . . . . . .\n\
                      3 . . . . . . . .\n2 P P P P P P P P\n1 R N B Q K B N R\n  a b c d e f g h\nWhite to move";
         assert_eq!(Chess::default().to_string(), drawn);
     }
 
     #[test]
-    fn the_last_line_says_how_it_ended() {
+    fn last_line_names_result_and_reason() {
         for (fen, last) in [
             ("7k/5KQ1/8/8/8/8/8/8 b - - 0 1", "White wins by checkmate"),
             ("8/8/8/8/8/8/5kq1/7K w - - 0 1", "Black wins by checkmate"),

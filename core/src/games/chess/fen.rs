@@ -1,4 +1,4 @@
-//! FEN, read strictly: what cannot be a position of a game is refused with a sentence that says why.
+//! Strict FEN parsing with detailed errors.
 
 use cozy_chess::{get_king_moves, get_line_rays, BitBoard, Board, BoardBuilder, CastleRights, Color, File, Piece, Rank, Square};
 
@@ -10,11 +10,11 @@ use crate::error::Error;
 const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 
 impl Chess {
-    /// Reads a position in FEN: six fields, or four with the clocks left out (`0 1` then).
-    /// An en-passant square that no pawn can legally capture on is accepted and forgotten.
+    /// Parses FEN: six fields, or four without the clocks, which default to `0 1`. An en passant square without a legal capture is
+    /// accepted and dropped.
     ///
     /// # Errors
-    /// `Error::InvalidPosition` names the field, what is wrong with it and what would be right.
+    /// `Error::InvalidPosition` names the field, the fault and the valid values.
     pub fn from_fen(fen: &str) -> Result<Self, Error> {
         let fields: Vec<&str> = fen.split_whitespace().take(7).collect();
         let (placement, side, castling, en_passant, clocks) = match *fields.as_slice() {
@@ -40,7 +40,7 @@ impl Chess {
         let en_passant = read_en_passant(en_passant, &builder)?;
         let halfmove_clock = read_clock(clocks.0, "5 (halfmove clock)", 0)?;
         builder.fullmove_number = read_clock(clocks.1, "6 (fullmove number)", 1)?;
-        // The board's own clock stops at 100.
+        // The clock of the board saturates at 100.
         builder.halfmove_clock = halfmove_clock.min(100) as u8;
 
         let board = build(&builder, "FEN field 1 (pieces) gives no legal position")?;
@@ -60,7 +60,7 @@ impl Chess {
         Ok(Self::from_board(board, halfmove_clock))
     }
 
-    /// The position in FEN. The en-passant square is written only if such a capture is legal.
+    /// Returns the position in FEN. The en passant square is written only if such a capture is legal.
     #[must_use]
     pub fn fen(&self) -> String {
         let board = self.board();
@@ -84,7 +84,7 @@ fn refuse<T>(text: String) -> Result<T, Error> {
     Err(Error::InvalidPosition(text))
 }
 
-/// The text in quotes, cut where it is long.
+/// Quotes a text, truncated to 100 characters.
 fn quote(text: &str) -> String {
     let mut short: String = text.chars().take(100).collect();
     if short.len() < text.len() {
@@ -155,7 +155,7 @@ fn read_placement(text: &str, builder: &mut BoardBuilder) -> Result<(), Error> {
     Ok(())
 }
 
-/// The squares of one kind of piece.
+/// Returns the squares of the wanted pieces.
 fn squares_of(builder: &BoardBuilder, wanted: impl Fn(Piece, Color) -> bool) -> BitBoard {
     Square::ALL.into_iter().filter(|&square| builder.square(square).is_some_and(|(piece, color)| wanted(piece, color))).collect()
 }
@@ -184,7 +184,7 @@ fn check_pieces(builder: &BoardBuilder) -> Result<(), Error> {
     if kings.into_iter().any(|square| !(get_king_moves(square) & kings).is_empty()) {
         return refuse("FEN field 1 (pieces): the kings stand next to each other; there must be a square between them".to_owned());
     }
-    // The board with the other side to move is refused if the king of the side not to move is attacked.
+    // The builder rejects boards on which the king of the side not to move is attacked.
     if builder.build().is_err() {
         let waiting = if builder.side_to_move == Color::White { "Black" } else { "White" };
         return refuse(format!(
@@ -271,10 +271,10 @@ fn read_en_passant(text: &str, builder: &BoardBuilder) -> Result<Option<Square>,
     Ok(Some(square))
 }
 
-fn read_clock(text: &str, field: &str, least: u16) -> Result<u16, Error> {
+fn read_clock(text: &str, field: &str, min: u16) -> Result<u16, Error> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<u16>() {
-        Ok(number) if digits && number >= least => Ok(number),
-        _ => refuse(format!("FEN field {field} must be a whole number from {least} to {}, got {}", u16::MAX, quote(text))),
+        Ok(number) if digits && number >= min => Ok(number),
+        _ => refuse(format!("FEN field {field} must be a whole number from {min} to {}, got {}", u16::MAX, quote(text))),
     }
 }

@@ -1,15 +1,4 @@
-//! Chess, with the rules of FIDE, on the move generator of the crate `cozy-chess`.
-//!
-//! - `state.rs`: the position with its history, and playing a move.
-//! - `rules.rs`: how a game ends.
-//! - `fen.rs`: reading and writing FEN.
-//! - `action.rs`: moves as numbers from 0 to 4671.
-//! - `notation.rs`, `san.rs`: moves as text.
-//! - `observation.rs`: the planes a network sees.
-//! - `playout.rs`: random moves and random games.
-//! - `perft.rs`: counting move sequences, the check of a move generator.
-//!
-//! Player 0 is White.
+//! Chess under the FIDE rules, on the move generator of `cozy-chess`. Player 0 is White.
 
 pub(crate) mod action;
 mod display;
@@ -25,8 +14,8 @@ mod state;
 pub use perft::perft;
 pub use rules::Termination;
 pub(crate) use rules::{has_move, is_insufficient};
-pub(crate) use state::captures;
 pub use state::Chess;
+pub(crate) use state::{board_after, captures, is_castling};
 
 use cozy_chess::Color;
 
@@ -60,9 +49,9 @@ impl Game for Chess {
         self.termination_in_search().map(|termination| self.result_of(termination))
     }
 
-    /// The order is that of the move generator: pawns, knights, bishops, rooks, queens, king; within a kind first the pieces
-    /// that are not pinned, then the pinned ones, each from a1 to h8 (en passant after the other pawn moves); the targets of
-    /// a piece from a1 to h8, promotions as knight, bishop, rook, queen; castling stands where the rook stands.
+    /// In the order of the move generator: pawns, knights, bishops, rooks, queens, king; within a kind unpinned pieces, then pinned
+    /// ones, each from a1 to h8 (en passant after the other pawn moves); the targets of a piece from a1 to h8, promotions to
+    /// knight, bishop, rook, queen; castling at the square of the rook.
     fn legal_actions(&self, actions: &mut Vec<Action>) {
         actions.clear();
         if self.is_drawn_automatically() {
@@ -79,7 +68,7 @@ impl Game for Chess {
         self.legal_move(action).is_some()
     }
 
-    /// An action that no piece can make leaves the state as it is.
+    /// Illegal actions leave the state unchanged.
     fn play(&mut self, action: Action) {
         if let Some(mv) = action::decode(self.board(), action) {
             self.play_move(mv);
@@ -94,12 +83,12 @@ impl Game for Chess {
         playout::playout(self, random, max_depth)
     }
 
-    /// The move in the notation of UCI: `e2e4`, `e7e8q`, castling as `e1g1`.
+    /// Formats an action in UCI notation: `e2e4`, `e7e8q`, castling as `e1g1`.
     fn action_to_string(&self, action: Action) -> String {
         notation::uci(self.board(), action)
     }
 
-    /// Reads the notation of UCI and standard algebraic notation.
+    /// Parses UCI notation or standard algebraic notation.
     fn parse_action(&self, text: &str) -> Result<Action, Error> {
         notation::parse(self, text)
     }
@@ -110,7 +99,7 @@ impl Game for Chess {
 }
 
 impl Chess {
-    /// The result for White of an end of this game: who is checkmated has lost, all else is a draw.
+    /// Returns the result for White.
     fn result_of(&self, termination: Termination) -> i8 {
         match (termination, self.board().side_to_move()) {
             (Termination::Checkmate, Color::White) => -1,

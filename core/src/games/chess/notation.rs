@@ -1,4 +1,4 @@
-//! Moves as text: the notation of UCI here, standard algebraic notation in `san.rs`.
+//! UCI notation of moves, and errors of move parsing.
 
 use cozy_chess::{Board, Piece, Square};
 
@@ -6,10 +6,10 @@ use super::{action, Chess};
 use crate::error::Error;
 use crate::games::{Action, Game};
 
-/// No more legal moves than this are listed in an error.
-const LISTED: usize = 40;
+/// Upper bound of legal moves listed in an error.
+const MAX_LISTED: usize = 40;
 
-/// The move in the notation of UCI. An action that no piece could make is written as its number.
+/// Formats an action in UCI notation; actions that no piece can make as `<action number>`.
 pub(super) fn uci(board: &Board, action: Action) -> String {
     match action::squares(board, action) {
         None => format!("<action {action}>"),
@@ -18,7 +18,7 @@ pub(super) fn uci(board: &Board, action: Action) -> String {
     }
 }
 
-/// Reads a move in either notation.
+/// Parses a move in UCI or standard algebraic notation.
 pub(super) fn parse(game: &Chess, text: &str) -> Result<Action, Error> {
     let text = text.trim();
     match read_uci(game.board(), text) {
@@ -37,7 +37,7 @@ fn read_uci(board: &Board, text: &str) -> Option<Action> {
     action::from_squares(board, from, to, promotion)
 }
 
-/// Why `text` names no legal move, and what would be right.
+/// Returns the error of a text that names no legal move; it lists the legal ones.
 pub(super) fn refusal(game: &Chess, text: &str, why: &str) -> Error {
     let mut short: String = text.chars().take(40).collect();
     if short.len() < text.len() {
@@ -50,10 +50,10 @@ pub(super) fn refusal(game: &Chess, text: &str, why: &str) -> Error {
     game.legal_actions(&mut actions);
     let listed: Vec<String> = actions
         .iter()
-        .take(LISTED)
+        .take(MAX_LISTED)
         .map(|&action| format!("{} ({})", uci(game.board(), action), game.san(action).unwrap_or_default()))
         .collect();
-    let rest = if actions.len() > LISTED { format!(" and {} more", actions.len() - LISTED) } else { String::new() };
+    let rest = if actions.len() > MAX_LISTED { format!(" and {} more", actions.len() - MAX_LISTED) } else { String::new() };
     Error::InvalidAction(format!("{short:?} {why}; legal moves here: {}{rest}", listed.join(", ")))
 }
 
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn uci_goes_both_ways() {
+    fn uci_round_trips() {
         let cases = [
             ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "e2e4"),
             ("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", "e1g1"),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_would_be_right() {
+    fn errors_list_legal_moves() {
         let start = Chess::default();
         for text in ["", "e2e5", "e9", "e1h1", "0000", "Zf3", "e2e4q", "é2é4", "O-O", "Nf3f", "e4e2", "\u{1F600}\u{1F600}"] {
             let error = start.parse_action(text).unwrap_err().to_string();
@@ -95,7 +95,7 @@ mod tests {
             let error = promotion.parse_action(text).unwrap_err().to_string();
             assert!(error.contains("a7a8q (a8=Q+)"), "{error}");
         }
-        // Chess960's way of writing castling is not taken for the move.
+        // Castling in Chess960 notation is rejected.
         assert!(game("4k3/8/8/8/8/8/8/4K2R w K - 0 1").parse_action("e1h1").is_err());
         let over = game("R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1").parse_action("h6").unwrap_err().to_string();
         assert_eq!(over, "\"h6\" cannot be played: the game is over by checkmate");

@@ -1,16 +1,16 @@
-//! The planes a network sees: AlphaZero's 119, from the side that moves.
+//! Observation: AlphaZero's 119 planes, from the perspective of the side to move.
 //!
-//! A bit is `rank * 8 + file`, rank 0 being the first rank of the side to move (for Black the board is turned upside down, for
-//! all eight positions alike). For each of the eight last positions, newest first, 14 planes: own pawns, knights, bishops,
-//! rooks, queens, king; the opponent's; all ones if the position had been on the board before; all ones if at least twice.
-//! Positions before the start of the game (or the FEN) are all zeros.
+//! A bit is `rank * 8 + file`, rank 0 being the first rank of the side to move (for Black all eight
+//! positions are flipped vertically). For each of the eight last positions, newest first, 14 planes: own pawns, knights, bishops,
+//! rooks, queens, king; the opponent's; all ones if the position is repeated at least once; all ones if at least twice. Positions
+//! before the start of the game (or the FEN) are all zeros.
 //!
-//! Then 7 numbers: 1 if White is to move, else 0; the move number / 100; own right to castle on the king's side, on the queen's
-//! side; the opponent's; the halfmove clock / 100.
+//! Then 7 scalars: 1 if White is to move, else 0; move number / 100; own castling rights, king side and queen side; the opponent's;
+//! halfmove clock / 100.
 
 use cozy_chess::Color;
 
-use super::state::Snapshot;
+use super::state::HistoryEntry;
 use super::Chess;
 
 const STEPS: usize = 8;
@@ -23,10 +23,10 @@ pub(super) const SCALARS: usize = 7;
 pub(super) fn pack(game: &Chess, planes: &mut [u64], scalars: &mut [f32]) {
     let board = game.board();
     let color = board.side_to_move();
-    let now = Snapshot::of(board, game.repetitions() as u8);
+    let now = HistoryEntry::of(board, game.repetitions() as u8);
     for (age, step) in planes.chunks_exact_mut(PLANES_PER_STEP).take(STEPS).enumerate() {
-        match if age == 0 { Some(&now) } else { game.snapshot(age) } {
-            Some(snapshot) => pack_step(snapshot, color, step),
+        match if age == 0 { Some(&now) } else { game.history_entry(age) } {
+            Some(entry) => pack_step(entry, color, step),
             None => step.fill(0),
         }
     }
@@ -45,15 +45,15 @@ pub(super) fn pack(game: &Chess, planes: &mut [u64], scalars: &mut [f32]) {
     }
 }
 
-fn pack_step(snapshot: &Snapshot, color: Color, step: &mut [u64]) {
+fn pack_step(entry: &HistoryEntry, color: Color, step: &mut [u64]) {
     let (own, other) = step.split_at_mut(6);
-    for ((&squares, own), other) in snapshot.pieces.iter().zip(own).zip(other.iter_mut()) {
-        let (white, black) = (squares & snapshot.white, squares & !snapshot.white);
-        // Turning the board upside down swaps the ranks, which are the bytes.
+    for ((&squares, own), other) in entry.pieces.iter().zip(own).zip(other.iter_mut()) {
+        let (white, black) = (squares & entry.white, squares & !entry.white);
+        // A vertical flip swaps the ranks, which are bytes.
         (*own, *other) = if color == Color::White { (white, black) } else { (black.swap_bytes(), white.swap_bytes()) };
     }
-    other[6] = if snapshot.repetitions >= 1 { u64::MAX } else { 0 };
-    other[7] = if snapshot.repetitions >= 2 { u64::MAX } else { 0 };
+    other[6] = if entry.repetitions >= 1 { u64::MAX } else { 0 };
+    other[7] = if entry.repetitions >= 2 { u64::MAX } else { 0 };
 }
 
 #[cfg(test)]
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_start_has_no_history() {
+    fn start_position_has_no_history() {
         let (planes, scalars) = observe(&Chess::default());
         let step = [0xFF00, 0x42, 0x24, 0x81, 0x08, 0x10, 0xFF << 48, 0x42 << 56, 0x24 << 56, 0x81 << 56, 0x08 << 56, 0x10 << 56, 0, 0];
         assert_eq!(planes[..14], step);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn black_sees_the_board_from_its_side() {
+    fn observation_of_black_is_flipped() {
         let mut game = Chess::default();
         play(&mut game, "e4");
         let (planes, scalars) = observe(&game);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn history_repetitions_and_rights() {
+    fn observation_has_history_repetitions_and_castling_rights() {
         let mut game = Chess::default();
         let mut newest: Vec<Vec<u64>> = Vec::new();
         for text in "Nf3 Nf6 Ng1 Ng8 Nf3 Nf6 Ng1 Ng8 e4 e5 Ke2 Nc6".split_whitespace() {

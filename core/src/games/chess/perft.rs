@@ -1,10 +1,10 @@
-//! Perft: the number of move sequences of a given length, known for many positions: the check of a move generator.
+//! Perft: counts move sequences, to verify the move generator.
 
 use cozy_chess::Board;
 
 use super::Chess;
 
-/// The number of sequences of `depth` legal moves. Draws are ignored, as is the custom: only mate and stalemate end a sequence.
+/// Returns the number of sequences of `depth` legal moves. By convention draws other than stalemate are ignored.
 #[must_use]
 pub fn perft(game: &Chess, depth: u32) -> u64 {
     match depth {
@@ -29,7 +29,7 @@ fn count(board: &Board, depth: u32) -> u64 {
     nodes
 }
 
-/// The last move of a sequence need not be played to be counted.
+/// Bulk counting: leaf moves are counted, not played.
 fn count_moves(board: &Board) -> u64 {
     let mut nodes = 0;
     board.generate_moves(|moves| {
@@ -62,32 +62,32 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn position_1() {
+    fn perft_matches_wiki_position_1() {
         check(0, &[1, 20, 400, 8_902, 197_281, 4_865_609]);
     }
 
     #[test]
-    fn position_2() {
+    fn perft_matches_wiki_position_2() {
         check(1, &[1, 48, 2_039, 97_862, 4_085_603, 193_690_690]);
     }
 
     #[test]
-    fn position_3() {
+    fn perft_matches_wiki_position_3() {
         check(2, &[1, 14, 191, 2_812, 43_238, 674_624, 11_030_083]);
     }
 
     #[test]
-    fn position_4() {
+    fn perft_matches_wiki_position_4() {
         check(3, &[1, 6, 264, 9_467, 422_333, 15_833_292]);
     }
 
     #[test]
-    fn position_5() {
+    fn perft_matches_wiki_position_5() {
         check(4, &[1, 44, 1_486, 62_379, 2_103_487, 89_941_194]);
     }
 
     #[test]
-    fn position_6() {
+    fn perft_matches_wiki_position_6() {
         check(5, &[1, 46, 2_079, 89_890, 3_894_594, 164_075_551]);
     }
 }

@@ -1,4 +1,4 @@
-//! Random moves and random games, with one move generation per move.
+//! Random moves and playouts with one move generation per move.
 
 use cozy_chess::{BitBoard, Board, Move, Piece, PieceMoves, Rank, Square};
 
@@ -7,13 +7,13 @@ use super::Chess;
 use crate::games::Game;
 use crate::runtime::random::Random;
 
-/// The generator reports at most 18 sets of moves: 16 pieces, and two pawns that may capture en passant.
+/// Upper bound of move sets per position: 16 pieces and two en passant captures.
 const MAX_SETS: usize = 18;
 
-/// The legal moves of a position as the generator gives them, a set of targets per piece.
+/// The legal moves of a position as generated: a set of targets per piece.
 struct MoveSets {
     sets: [PieceMoves; MAX_SETS],
-    /// How many moves there are in each set and those before it.
+    /// Cumulative number of moves.
     totals: [u32; MAX_SETS],
     used: usize,
     count: u32,
@@ -43,7 +43,7 @@ impl MoveSets {
         (self.used, self.count) = (used, count);
     }
 
-    /// The `index`-th move, in the order of `legal_actions`.
+    /// Returns the `index`-th move in the order of `legal_actions`.
     #[inline]
     fn pick(&self, index: u32) -> Option<Move> {
         let mut before = 0;
@@ -57,7 +57,7 @@ impl MoveSets {
     }
 }
 
-/// Whether the moves are promotions: a pawn that can promote can do nothing else.
+/// Returns whether the moves are promotions; a pawn that can promote has no other moves.
 #[inline]
 fn promotes(moves: &PieceMoves) -> bool {
     const LAST_RANKS: BitBoard = BitBoard(Rank::First.bitboard().0 | Rank::Eighth.bitboard().0);
@@ -79,7 +79,7 @@ fn nth(moves: &PieceMoves, index: u32) -> Option<Move> {
     BitBoard(targets).next_square().map(|to| Move { from: moves.from, to, promotion })
 }
 
-/// Plays one of the legal moves, each with the same chance: the `random.choose(n)`-th in the order of `legal_actions`.
+/// Plays a uniformly random move: the `random.choose(n)`-th in the order of `legal_actions`.
 pub(super) fn play_random(game: &mut Chess, random: &mut Random) {
     let mut moves = MoveSets::new();
     moves.fill(game.board());
@@ -95,12 +95,12 @@ fn choose(game: &mut Chess, moves: &MoveSets, random: &mut Random) {
     }
 }
 
-/// See `Game::playout`: the same ends, the same random numbers, the same game; only faster.
+/// Equal to `Game::playout` (same random numbers), with one move generation per move.
 pub(super) fn playout(game: &mut Chess, random: &mut Random, max_depth: u32) -> Option<i8> {
     let mut moves = MoveSets::new();
     let mut depth = 0;
     loop {
-        // Neither of these can be a checkmate: a repeated position had a move.
+        // Neither can be checkmate: a repeated position had a move.
         if game.repetitions() >= 2 || is_insufficient(game.board()) {
             return Some(0);
         }
@@ -127,7 +127,7 @@ mod tests {
     use crate::games::Action;
     use crate::runtime::random::Purpose;
 
-    /// The playout as the trait writes it, with the number of plies.
+    /// The default playout of the trait, with the number of plies.
     fn plain(game: &mut Chess, random: &mut Random, max_depth: u32) -> (Option<i8>, u32) {
         for depth in 0..max_depth {
             if let Some(result) = game.outcome_in_search() {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fast_playout_is_the_plain_one() {
+    fn playout_matches_trait_default() {
         let mut results = [0; 4];
         for (number, fen) in ends().into_iter().enumerate() {
             for seed in 0..60 {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_choice_is_in_the_order_of_the_legal_actions() {
+    fn play_random_indexes_legal_actions() {
         let mut random = Random::new(5, Purpose::Playout);
         for fen in POSITIONS {
             let mut game = Chess::from_fen(fen).unwrap();
@@ -186,7 +186,7 @@ mod tests {
                 game.play_random(&mut random);
                 assert_eq!(game, expected);
             }
-            // A finished game is left alone, unless it ended with moves to spare.
+            // Without legal moves the state is unchanged.
             if game.board().status() != cozy_chess::GameStatus::Ongoing && !game.board().generate_moves(|_| true) {
                 let before = game.clone();
                 game.play_random(&mut random);

@@ -1,30 +1,30 @@
-//! How a game of chess ends.
+//! Termination rules of chess.
 
 use cozy_chess::{BitBoard, Board, Piece};
 
 use super::{action, notation, Chess};
 
-/// Why a game is over. The last two are draws that a player may claim; a search takes them for granted.
+/// Why the game is over. The last two are claimable draws, which searches treat as ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Termination {
-    /// The side to move is in check and has no legal move: it has lost.
+    /// The side to move is in check and has no legal move.
     Checkmate,
     /// The side to move is not in check and has no legal move.
     Stalemate,
-    /// Neither side can ever give mate: bare kings, a single knight, or bishops that all stand on one colour.
+    /// Neither side can mate: bare kings, a single knight, or bishops on one colour of squares alone.
     InsufficientMaterial,
     /// 75 moves of each side without capture or pawn move.
     SeventyFiveMoves,
-    /// The position is on the board for the fifth time.
+    /// The fifth occurrence of the position.
     FivefoldRepetition,
     /// 50 moves of each side without capture or pawn move.
     FiftyMoves,
-    /// The position is on the board for the third time.
+    /// The third occurrence of the position.
     ThreefoldRepetition,
 }
 
 impl Termination {
-    /// The name users read, e.g. `insufficient_material`.
+    /// Returns the name in the API, e.g. `insufficient_material`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Termination {
 }
 
 impl Chess {
-    /// Why the game is over by itself, or None if it goes on.
+    /// Returns why the game is over without a claim; None if it is not.
     #[must_use]
     pub fn termination(&self) -> Option<Termination> {
         if is_insufficient(self.board()) {
@@ -55,7 +55,7 @@ impl Chess {
         (self.repetitions() >= 4).then_some(Termination::FivefoldRepetition)
     }
 
-    /// Like `termination`, and also the draws that a player may claim.
+    /// Like `termination`, with the claimable draws.
     #[must_use]
     pub fn termination_in_search(&self) -> Option<Termination> {
         self.termination().or_else(|| {
@@ -76,7 +76,7 @@ impl Chess {
         }
     }
 
-    /// The moves of the pieces, drawn or not, as text in the notation of UCI, each with the position after it as FEN.
+    /// Returns the moves on the board in UCI notation, each with the FEN after it; draws by rule are ignored.
     #[must_use]
     pub fn moves_on_board(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
@@ -91,27 +91,27 @@ impl Chess {
         found
     }
 
-    /// Whether the game ended by itself although there may be legal moves.
+    /// Returns whether the game is drawn without a claim although there may be legal moves.
     pub(crate) fn is_drawn_automatically(&self) -> bool {
         self.halfmove_clock() >= 150 || self.repetitions() >= 4 || is_insufficient(self.board())
     }
 }
 
-/// Returns whether there is a legal move. The king's first: in check it is the likeliest to have one.
+/// Returns whether there is a legal move. Tries the king first, the likeliest in check.
 #[inline]
 pub(crate) fn has_move(board: &Board) -> bool {
     let king = board.king(board.side_to_move()).bitboard();
     board.generate_moves_for(king, |_| true) || board.generate_moves_for(!king, |_| true)
 }
 
-/// Whether neither side has the pieces for a mate. No such position is a checkmate.
+/// Returns whether neither side has mating material. No such position is a checkmate.
 #[inline]
 pub(crate) fn is_insufficient(board: &Board) -> bool {
     let heavy = board.pieces(Piece::Pawn) | board.pieces(Piece::Rook) | board.pieces(Piece::Queen);
     heavy.is_empty() && is_insufficient_light(board)
 }
 
-/// The same where there are only kings, knights and bishops.
+/// `is_insufficient` without pawns, rooks and queens.
 fn is_insufficient_light(board: &Board) -> bool {
     let knights = board.pieces(Piece::Knight);
     let bishops = board.pieces(Piece::Bishop);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn mates_and_stalemates() {
+    fn mate_and_stalemate_end_the_game() {
         let mut fool = Chess::default();
         play(&mut fool, "f3 e5 g4 Qh4#");
         assert_eq!((fool.termination(), fool.outcome()), (Some(Termination::Checkmate), Some(-1)));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn insufficient_material() {
+    fn insufficient_material_is_a_draw() {
         let cases = [
             ("k7/8/8/8/8/8/8/7K w - - 0 1", true),
             ("k7/8/8/8/8/8/8/6NK w - - 0 1", true),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn fifty_and_seventyfive_moves() {
+    fn move_rules_end_the_game_at_50_by_claim_and_at_75() {
         let mut slow = game("k7/8/8/8/8/8/8/6RK w - - 99 80");
         assert_eq!(slow.termination_in_search(), None);
         play(&mut slow, "Rg2");
@@ -201,14 +201,14 @@ mod tests {
         let mut mate = game("7k/8/6K1/8/8/8/8/R7 w - - 149 100");
         play(&mut mate, "Ra8#");
         assert_eq!((mate.termination(), mate.outcome_in_search()), (Some(Termination::Checkmate), Some(1)));
-        // A capture starts the count again.
+        // A capture resets the clock.
         let mut taken = game("k7/8/8/8/8/8/6p1/6RK w - - 149 100");
         play(&mut taken, "Rxg2");
         assert_eq!((taken.halfmove_clock(), taken.termination_in_search()), (0, None));
     }
 
     #[test]
-    fn repetitions() {
+    fn repetitions_end_the_game_at_3_by_claim_and_at_5() {
         let mut game = Chess::default();
         for round in 0..4u32 {
             assert_eq!(game.repetitions(), round);
@@ -221,17 +221,17 @@ mod tests {
     }
 
     #[test]
-    fn castling_rights_and_en_passant_tell_positions_apart() {
+    fn repetition_compares_castling_rights_and_legal_en_passant() {
         let mut rights = game("4k3/8/8/8/8/8/8/4K2R w K - 0 1");
         play(&mut rights, "Rh2 Kd8 Rh1 Ke8");
         assert_eq!(rights.repetitions(), 0);
         play(&mut rights, "Rh2 Kd8 Rh1 Ke8");
         assert_eq!(rights.repetitions(), 1);
-        // The double step can be captured: the position after the knights went round is another one.
+        // The double step can be captured: after the knight moves the position differs.
         let mut real = game("4k1n1/8/8/8/3p4/8/4P3/4K1N1 w - - 0 1");
         play(&mut real, "e4 Nf6 Nf3 Ng8 Ng1");
         assert_eq!(real.repetitions(), 0);
-        // Here it cannot, so it is the same.
+        // Here it cannot, so the position repeats.
         let mut idle = game("4k1n1/8/8/8/7p/8/4P3/4K1N1 w - - 0 1");
         play(&mut idle, "e4 Nf6 Nf3 Ng8 Ng1");
         assert_eq!(idle.repetitions(), 1);
@@ -240,7 +240,7 @@ mod tests {
         play(&mut bishop, "e4");
         let fen = "4k1n1/8/8/8/4Pb2/8/8/4K1N1 b - - 0 1";
         assert_eq!((bishop.fen().as_str(), &bishop), (fen, &game(fen)));
-        // Nor here: the pawn that could is pinned.
+        // Here the capturing pawn is pinned, so the position repeats.
         let mut pinned = game("3k2n1/8/8/8/3p4/8/4P3/3RK1N1 w - - 0 1");
         play(&mut pinned, "e4 Nf6 Nf3 Ng8 Ng1");
         assert_eq!(pinned.repetitions(), 1);

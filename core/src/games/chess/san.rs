@@ -3,16 +3,16 @@
 use cozy_chess::{Board, File, Move, Piece, Rank, Square};
 
 use super::notation::refusal;
-use super::state::captures;
+use super::state::{board_after, captures, is_castling};
 use super::{action, Chess};
 use crate::error::Error;
 use crate::games::Action;
 
 impl Chess {
-    /// Writes a legal action in standard algebraic notation.
+    /// Formats a legal action in standard algebraic notation.
     ///
     /// # Errors
-    /// `Error::InvalidAction` if it is not legal here.
+    /// `Error::InvalidAction` if it is illegal.
     pub fn san(&self, action: Action) -> Result<String, Error> {
         match self.legal_move(action) {
             Some(mv) => Ok(write(self.board(), mv)),
@@ -20,11 +20,11 @@ impl Chess {
         }
     }
 
-    /// Reads standard algebraic notation. It may lack `x`, `=`, `+` and `#`, castling may be written with zeros,
-    /// and more squares than needed may be named (`Ng1f3`, `e2-e4`).
+    /// Parses standard algebraic notation. `x`, `=`, `+` and `#` are optional, castling may use zeros, and redundant origins are
+    /// allowed (`Ng1f3`, `e2-e4`).
     ///
     /// # Errors
-    /// `Error::InvalidAction` if no legal move, or more than one, is written so.
+    /// `Error::InvalidAction` if the text matches no legal move, or several.
     pub fn parse_san(&self, text: &str) -> Result<Action, Error> {
         let Some(pattern) = Pattern::read(text) else {
             return Err(refusal(self, text, "is not a move in the notation of UCI (e2e4) or in algebraic notation (Nf3)"));
@@ -46,10 +46,6 @@ impl Chess {
             }
         }
     }
-}
-
-fn is_castling(board: &Board, mv: Move) -> bool {
-    board.colors(board.side_to_move()).has(mv.to)
 }
 
 fn capital(piece: Piece) -> char {
@@ -78,15 +74,14 @@ fn write(board: &Board, mv: Move) -> String {
             text.push(capital(promotion));
         }
     }
-    let mut next = board.clone();
-    next.play_unchecked(mv);
+    let next = board_after(board, mv);
     if !next.checkers().is_empty() {
         text.push(if next.generate_moves(|_| true) { '+' } else { '#' });
     }
     text
 }
 
-/// As much of the origin as tells the piece from others of its kind that could go to the same square: the file, else the rank, else both.
+/// Returns the shortest disambiguation among pieces of the same kind with the same target: none, file, rank, or both.
 fn origin(board: &Board, piece: Piece, mv: Move) -> String {
     let (mut any, mut same_file, mut same_rank) = (false, false, false);
     board.generate_moves_for(board.pieces(piece), |moves| {
@@ -105,7 +100,7 @@ fn origin(board: &Board, piece: Piece, mv: Move) -> String {
     }
 }
 
-/// What a text in algebraic notation says about the move.
+/// A parsed move text.
 enum Pattern {
     Castling { short: bool },
     Piece { piece: Piece, file: Option<File>, rank: Option<Rank>, to: Square, promotion: Option<Piece> },
@@ -142,7 +137,7 @@ impl Pattern {
         if letters.next().is_some() {
             return None;
         }
-        // `d5` is a pawn's step on the d-file, never a capture.
+        // `d5` is a pawn advance on the d-file, never a capture.
         let file = if piece == Piece::Pawn { file.or(Some(to.file())) } else { file };
         Some(Self::Piece { piece, file, rank, to, promotion })
     }
@@ -173,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn san_is_written() {
+    fn san_formats_and_parses() {
         let cases = [
             ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "g1f3", "Nf3"),
             ("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", "e1g1", "O-O"),
@@ -199,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn san_is_read_leniently() {
+    fn san_parser_accepts_variants() {
         let cases = [
             ("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", "0-0", "e1g1"),
             ("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", "0-0-0!?", "e1c1"),
@@ -220,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ambiguous_or_absent_is_refused() {
+    fn ambiguous_and_illegal_san_is_rejected() {
         let knights = game("4k3/8/8/8/8/8/8/1N1K1N2 w - - 0 1").parse_action("Nd2").unwrap_err().to_string();
         assert!(knights.contains("may be any of Nbd2, Nfd2"), "{knights}");
         // A pawn's capture must name its file.

@@ -1,4 +1,4 @@
-//! A position with as much of its history as the rules and the observation need.
+//! The game state: a position with the history that the rules and the observation need.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -9,86 +9,85 @@ use super::action;
 use crate::error::Error;
 use crate::games::Action;
 
-/// How many earlier positions are kept for the observation (the ring holds a power of two, one slot is never read).
+/// Size of the ring of earlier positions, of which the observation reads 7; a power of two.
 const RING: usize = 8;
 
-/// What the observation needs of an earlier position.
+/// An earlier position, as the observation needs it.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Snapshot {
+pub(super) struct HistoryEntry {
     /// The squares of pawns, knights, bishops, rooks, queens, kings.
     pub pieces: [u64; 6],
     /// The squares of White's pieces.
     pub white: u64,
-    /// How often the position had stood on the board before.
+    /// Earlier occurrences of the position.
     pub repetitions: u8,
 }
 
-impl Snapshot {
+impl HistoryEntry {
     #[inline]
     pub(super) fn of(board: &Board, repetitions: u8) -> Self {
         Self { pieces: Piece::ALL.map(|piece| board.pieces(piece).0), white: board.colors(Color::White).0, repetitions }
     }
 }
 
-/// A game of chess: the position, the clocks, and the history since the start (or since the FEN it began with).
+/// A game of chess: the position, the clocks, and the history since the start position or FEN.
 ///
-/// Two games are equal if the same position is on the board (pieces, side to move, castling rights, en passant if such a
-/// capture is legal) with the same halfmove clock, the same move number, and if it has been there equally often. So equal
-/// games have the same legal moves and the same ends *now*; the moves that led there may differ.
+/// Equality compares the position (pieces, side to move, castling rights, legal en passant captures), the halfmove clock, the move
+/// number and the repetition count. Equal games have the same legal moves and the same outcome *now*; their histories may differ.
 pub struct Chess {
     board: Board,
-    /// Moves of either side since the last capture or pawn move. The board's own clock stops at 100, this one does not.
+    /// Plies since the last capture or pawn move. Unlike the clock of the board it does not saturate at 100.
     halfmove_clock: u16,
-    /// How often this position has been on the board before.
+    /// Earlier occurrences of this position.
     repetitions: u8,
-    /// Where the next snapshot goes, and how many there are.
+    /// Index of the next entry of `recent`, and the number of valid entries.
     head: u8,
     depth: u8,
-    /// The key of this position: two positions are repetitions of each other if their keys are equal.
+    /// Hash of this position; equal keys are repetitions.
     key: u64,
-    /// The keys of the positions since the last capture or pawn move, oldest first, without this one.
+    /// Keys of the earlier positions since the last capture or pawn move, oldest first.
     keys: Vec<u64>,
-    recent: [Snapshot; RING],
+    recent: [HistoryEntry; RING],
 }
 
 impl Chess {
-    /// A game that begins with `board`.
+    /// Creates a game that starts at `board`.
     pub(super) fn from_board(board: Board, halfmove_clock: u16) -> Self {
         let key = key_of(&board);
-        Self { board, halfmove_clock, repetitions: 0, head: 0, depth: 0, key, keys: Vec::new(), recent: [Snapshot::default(); RING] }
+        Self { board, halfmove_clock, repetitions: 0, head: 0, depth: 0, key, keys: Vec::new(), recent: [HistoryEntry::default(); RING] }
     }
 
-    /// The board. Its halfmove clock stops at 100, and it gives an en-passant file after every double step;
-    /// use `halfmove_clock` and `en_passant` of this type instead.
+    /// Returns the board. Its halfmove clock saturates at 100 and its en passant file is set after every double step; use
+    /// `halfmove_clock` and `en_passant` of this type instead.
     #[inline]
     #[must_use]
     pub fn board(&self) -> &Board {
         &self.board
     }
 
-    /// Moves of either side since the last capture or pawn move.
+    /// Returns the plies since the last capture or pawn move.
     #[inline]
     #[must_use]
     pub fn halfmove_clock(&self) -> u16 {
         self.halfmove_clock
     }
 
-    /// The number of the move, from 1, one more after each move of Black; it stops at 65535.
+    /// Returns the move number, from 1, incremented after each move of Black; saturates at 65535.
     #[inline]
     #[must_use]
     pub fn fullmove_number(&self) -> u16 {
         self.board.fullmove_number()
     }
 
-    /// How often this position stood on the board before: 2 is a threefold repetition, 4 a fivefold one.
+    /// Returns the number of earlier occurrences of this position: 2 is a threefold repetition, 4 a fivefold one.
     #[inline]
     #[must_use]
     pub fn repetitions(&self) -> u32 {
         u32::from(self.repetitions)
     }
 
-    /// The hashes of the positions since the last capture or pawn move that have stood on the board at least twice: should one
-    /// of them come up again, it is a threefold repetition.
+    /// Returns the hashes of positions that occurred at least twice since the last capture or pawn move: another occurrence is a
+    /// threefold repetition.
     pub(crate) fn seen_twice(&self) -> Vec<u64> {
         if self.keys.len() < 4 {
             return Vec::new();
@@ -100,43 +99,43 @@ impl Chess {
         twice
     }
 
-    /// The square behind a pawn that has just made a double step, if it can legally be captured en passant.
+    /// Returns the en passant square, if such a capture is legal.
     #[must_use]
     pub fn en_passant(&self) -> Option<Square> {
         legal_en_passant(&self.board).map(|file| Square::new(file, Rank::Sixth.relative_to(self.board.side_to_move())))
     }
 
-    /// Whether the side to move is in check.
+    /// Returns whether the side to move is in check.
     #[must_use]
     pub fn in_check(&self) -> bool {
         !self.board.checkers().is_empty()
     }
 
-    /// The position `age` plies ago (1 or more), if it is known and not older than 7 plies.
-    pub(super) fn snapshot(&self, age: usize) -> Option<&Snapshot> {
+    /// Returns the position `age` plies ago, from 1 to 7, if it is in the history.
+    pub(super) fn history_entry(&self, age: usize) -> Option<&HistoryEntry> {
         (age <= usize::from(self.depth)).then(|| &self.recent[(usize::from(self.head) + RING - age) % RING])
     }
 
-    /// Where the last move took a piece, if it did so and is known; not for a capture en passant.
+    /// Returns the square of the last move if it is in the history and captured a piece, en passant excluded.
     pub(crate) fn last_capture(&self) -> Option<Square> {
-        let before = self.snapshot(1)?;
+        let before = self.history_entry(1)?;
         let mover = !self.board.side_to_move();
         let pieces = before.pieces.iter().fold(0, |all, squares| all | squares);
         let victims = if mover == Color::White { pieces & !before.white } else { before.white };
         (self.board.colors(mover) & BitBoard(victims)).into_iter().next()
     }
 
-    /// Plays a move (castling is written as the king taking its rook). A move that is not legal leaves the state as it is.
+    /// Plays a move (castling as king takes rook). Illegal moves leave the state unchanged.
     pub fn play_move(&mut self, mv: Move) {
         if self.board.is_legal(mv) {
             self.advance(mv);
         }
     }
 
-    /// Plays a move that is known to be legal.
+    /// Plays a legal move.
     #[inline]
     pub(super) fn advance(&mut self, mv: Move) {
-        self.recent[usize::from(self.head)] = Snapshot::of(&self.board, self.repetitions);
+        self.recent[usize::from(self.head)] = HistoryEntry::of(&self.board, self.repetitions);
         self.head = (self.head + 1) % RING as u8;
         self.depth = (self.depth + 1).min(RING as u8 - 1);
         self.board.play_unchecked(mv);
@@ -149,38 +148,34 @@ impl Chess {
             self.keys.push(self.key);
             self.halfmove_clock = self.halfmove_clock.saturating_add(1);
             self.key = self.board.hash();
-            // The same side must be on move, and each side needs two moves to come back: 4, 6, 8 ... plies ago.
+            // The side to move must be the same, and each side needs two moves to return: 4, 6, 8 ... plies ago.
             let same = self.keys.iter().rev().skip(3).step_by(2).filter(|&&key| key == self.key).count();
             self.repetitions = same.min(255) as u8;
         }
     }
 
-    /// Whether a legal action captures something (en passant included); false for any other action.
+    /// Returns whether the action is legal and captures, en passant included.
     #[must_use]
     pub fn is_capture(&self, action: Action) -> bool {
         self.legal_move(action).is_some_and(|mv| captures(&self.board, mv))
     }
 
-    /// Whether a legal action gives check; false for any other action.
+    /// Returns whether the action is legal and gives check.
     #[must_use]
     pub fn gives_check(&self, action: Action) -> bool {
-        self.legal_move(action).is_some_and(|mv| {
-            let mut board = self.board.clone();
-            board.play_unchecked(mv);
-            !board.checkers().is_empty()
-        })
+        self.legal_move(action).is_some_and(|mv| !board_after(&self.board, mv).checkers().is_empty())
     }
 
-    /// The move of an action, if it may be played here.
+    /// Returns the move of a legal action.
     #[must_use]
     pub fn legal_move(&self, action: Action) -> Option<Move> {
         action::decode(&self.board, action).filter(|&mv| !self.is_drawn_automatically() && self.board.is_legal(mv))
     }
 
-    /// The action of a move (castling is written as the king taking its rook), if it may be played here.
+    /// Returns the action of a legal move (castling as king takes rook).
     ///
     /// # Errors
-    /// `Error::InvalidAction` if it may not.
+    /// `Error::InvalidAction` if the move is illegal.
     pub fn action_of(&self, mv: Move) -> Result<Action, Error> {
         if !self.is_drawn_automatically() && self.board.is_legal(mv) {
             Ok(action::encode(&self.board, mv))
@@ -190,14 +185,28 @@ impl Chess {
     }
 }
 
-/// Whether a legal move captures something.
+/// Returns the board after a legal move.
+#[inline]
+pub(crate) fn board_after(board: &Board, mv: Move) -> Board {
+    let mut next = board.clone();
+    next.play_unchecked(mv);
+    next
+}
+
+/// Returns whether a legal move is castling, encoded as king takes rook. It never captures.
+#[inline]
+pub(crate) fn is_castling(board: &Board, mv: Move) -> bool {
+    board.colors(board.side_to_move()).has(mv.to)
+}
+
+/// Returns whether a legal move captures, en passant included.
 pub(crate) fn captures(board: &Board, mv: Move) -> bool {
     let to_enemy = board.colors(!board.side_to_move()).has(mv.to);
     let pawn_leaves_file = mv.from.file() != mv.to.file() && board.pieces(Piece::Pawn).has(mv.from);
     to_enemy || pawn_leaves_file
 }
 
-/// The file on which a pawn can legally be captured en passant.
+/// Returns the file of a legal en passant capture.
 #[inline]
 pub(super) fn legal_en_passant(board: &Board) -> Option<File> {
     let file = board.en_passant()?;
@@ -216,8 +225,8 @@ fn key_of(board: &Board) -> u64 {
     }
 }
 
-/// Whether two boards are the same position for the rules. (The crate's own method takes any piece that may go to the
-/// en-passant square for a pawn that may capture there.)
+/// Whether two boards are the same position for repetition. (`Board::same_position` takes any piece that attacks the en passant
+/// square for a pawn.)
 fn same_position(one: &Board, other: &Board) -> bool {
     one.side_to_move() == other.side_to_move()
         && Piece::ALL.into_iter().all(|piece| one.pieces(piece) == other.pieces(piece))
@@ -234,13 +243,13 @@ impl Default for Chess {
 
 impl Clone for Chess {
     fn clone(&self) -> Self {
-        // Room for the moves to come: who clones wants to play on.
+        // Reserves capacity, since clones usually play on.
         let mut keys = Vec::with_capacity(self.keys.len() + 32);
         keys.extend_from_slice(&self.keys);
         Self { board: self.board.clone(), keys, ..*self }
     }
 
-    /// Reuses the memory of the history, and copies field by field: a search does this once per simulation.
+    /// Reuses the memory of the history, since a search does this once per simulation.
     fn clone_from(&mut self, source: &Self) {
         let Self { board, halfmove_clock, repetitions, head, depth, key, keys, recent } = source;
         self.board.clone_from(board);

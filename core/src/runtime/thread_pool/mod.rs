@@ -1,11 +1,11 @@
 //! A thread pool for jobs of a few microseconds, far shorter than starting a thread. Workers are started once per process, spin for
 //! 2 ms after each job and then park. `docs/decisions/001-thread-pool.md` has the measurements against rayon.
 //!
-//! **Protocol.** One 64-bit word holds whether the job is open, its width (the number of threads wanted), how many workers are
-//! inside, and its generation. The caller opens a job by storing a new word; a worker joins by a compare-and-swap that increments
+//! **Protocol.** One 64-bit word holds whether the job is open, its width (requested threads), the number of workers inside, and
+//! its generation. The caller opens a job by storing a new word; a worker joins by a compare-and-swap that increments
 //! the number inside, which fails if the job was closed or replaced since the worker read its width. The caller takes part in the
 //! job as rank 0, closes it, and waits until no worker is inside. It never waits for a worker that has not joined, so a worker that is
-//! late, or that the system does not schedule, delays no job. `models` checks this with loom.
+//! late or not scheduled delays no job. `models` checks this with loom.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -18,10 +18,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use sync::{fence, AtomicBool, AtomicU64, Ordering, Thread, UnsafeCell};
 
-/// At most this many pools are kept for later; each search that runs at the same time uses one.
+/// Upper bound of idle pools; each concurrent search uses one.
 const MAX_IDLE_POOLS: usize = 4;
 
-/// A job; its argument is the rank of the thread that runs it, 0 for the caller.
+/// A job, called with the rank of the thread; the caller has rank 0.
 type Job = *const (dyn Fn(usize) + Sync);
 type Payload = Box<dyn Any + Send>;
 
@@ -64,16 +64,16 @@ impl Word {
         self.0 & Self::SHUT_DOWN != 0
     }
 
-    /// Whether a worker that has seen the jobs up to `generation` is wanted for a newer one.
+    /// Whether the worker of `rank`, which has seen the jobs up to `generation`, should join a newer one.
     fn wants(self, rank: usize, generation: u64) -> bool {
         self.generation() != generation && rank < self.width()
     }
 }
 
-/// What the caller and the workers share.
+/// State shared by the caller and the workers.
 struct PoolState {
     word: AtomicU64,
-    /// Written by the caller while the job is closed and nobody is inside; read by workers inside.
+    /// Written by the caller while the job is closed and no worker is inside; read by workers inside.
     job: UnsafeCell<Option<Job>>,
     /// The first panic of a worker in this job.
     panic: Mutex<Option<Payload>>,
@@ -109,7 +109,7 @@ impl PoolState {
         }
     }
 
-    /// Counts a worker inside the job of `word`, unless that is closed or another one has begun.
+    /// Enters the job of `word`, unless it is closed or replaced.
     fn try_join(&self, mut word: Word, rank: usize) -> bool {
         let generation = word.generation();
         while word.generation() == generation && rank < word.width() && !word.is_closed() {
@@ -123,7 +123,7 @@ impl PoolState {
         false
     }
 
-    /// Takes part in the job that `try_join` has entered, and leaves it.
+    /// Runs the job entered by `try_join`, and leaves it.
     fn work(&self, rank: usize, width: usize) {
         // SAFETY: this worker is counted inside an open job, so that `ThreadPool::run` does not return, and the job lives.
         #[expect(unsafe_code, reason = "see above")]
@@ -137,10 +137,10 @@ impl PoolState {
         self.word.fetch_sub(1, Ordering::Release);
     }
 
-    /// Opens a job to `width` threads. The word before is closed and empty, which no worker changes: a plain store cannot
-    /// overwrite anything.
+    /// Opens a job to `width` threads. The previous word is closed and empty, and no worker changes such a word, so a plain store
+    /// loses no update.
     fn open(&self, job: Job, width: usize) {
-        // SAFETY: the job before is closed and nobody is inside, since its `close` has returned; `run` has the pool to itself.
+        // SAFETY: the previous job is closed and no worker is inside, since its `close` has returned; `run` has the pool to itself.
         #[expect(unsafe_code, reason = "see above")]
         self.job.with_mut(|place| unsafe { *place = Some(job) });
         // Relaxed: this thread, or the one it got the pool from through a lock, was the last to write the word.
@@ -180,8 +180,8 @@ impl PoolState {
         is_parked.store(false, Ordering::Relaxed);
     }
 
-    /// The life of a worker.
-    fn serve(&self, is_parked: &AtomicBool, rank: usize) {
+    /// Runs jobs until the pool is shut down: spins, then parks.
+    fn worker_loop(&self, is_parked: &AtomicBool, rank: usize) {
         let mut seen = 0;
         let mut spin = sync::Spin::new();
         loop {
@@ -194,7 +194,7 @@ impl PoolState {
                 if self.try_join(word, rank) {
                     self.work(rank, word.width());
                 }
-                // Only jobs that want this worker keep it spinning, also those it was too late for.
+                // Only jobs within whose width this worker ranks keep it spinning, even if it joined too late.
                 spin.restart();
             } else if spin.is_over() {
                 self.park(is_parked, rank, word.generation());
@@ -205,7 +205,7 @@ impl PoolState {
     }
 }
 
-/// Worker threads that wait for jobs.
+/// A pool of worker threads.
 pub(crate) struct ThreadPool {
     shared: Arc<PoolState>,
     /// Number of requested threads, the caller included; the system may have started fewer.
@@ -219,23 +219,23 @@ pub(crate) fn idle_pools() -> MutexGuard<'static, Vec<ThreadPool>> {
     IDLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Calls `work` on every piece, on up to `threads` threads including the caller's. Thread `rank` begins with the same share of the
-/// pieces in every job of as many pieces, and so finds in its cache what it worked on before; then it takes what others have left.
+/// Calls `work` on every item, on up to `threads` threads including the caller's. For cache affinity thread `rank` starts at the
+/// same item in every job of the same size; afterwards it steals the remaining items.
 ///
 /// # Panics
-/// With the panic of a piece, after all threads have left the job. Which pieces were done is then unknown.
-pub fn parallel_for<T: Send>(threads: usize, pieces: impl ExactSizeIterator<Item = T>, work: impl Fn(T) + Sync) {
-    let threads = threads.min(pieces.len()).min(Word::MAX_WIDTH);
+/// Propagates a panic of `work` after all threads have left the job. Any subset of the items may then be done.
+pub fn parallel_for<T: Send>(threads: usize, items: impl ExactSizeIterator<Item = T>, work: impl Fn(T) + Sync) {
+    let threads = threads.min(items.len()).min(Word::MAX_WIDTH);
     if threads <= 1 {
-        return pieces.for_each(work);
+        return items.for_each(work);
     }
-    let pieces: Vec<Mutex<Option<T>>> = pieces.map(|piece| Mutex::new(Some(piece))).collect();
+    let items: Vec<Mutex<Option<T>>> = items.map(|item| Mutex::new(Some(item))).collect();
     let job = |rank: usize| {
-        let first = pieces.len() * rank / threads;
-        for place in (first..pieces.len()).chain(0..first) {
-            // Whoever holds the lock takes the piece, or has taken it; nothing panics while holding it.
-            if let Some(piece) = pieces[place].try_lock().ok().and_then(|mut piece| piece.take()) {
-                work(piece);
+        let first = items.len() * rank / threads;
+        for place in (first..items.len()).chain(0..first) {
+            // A held lock means that the item is taken; no thread panics while holding it.
+            if let Some(item) = items[place].try_lock().ok().and_then(|mut item| item.take()) {
+                work(item);
             }
         }
     };
@@ -249,17 +249,17 @@ pub fn parallel_for<T: Send>(threads: usize, pieces: impl ExactSizeIterator<Item
 }
 
 impl ThreadPool {
-    /// A pool of at least `threads`: an idle one, or a new one.
+    /// Returns an idle pool of at least `threads` threads, or a new one.
     fn acquire(threads: usize) -> Self {
         let mut idle = idle_pools();
-        // The widest, so that one pool serves all jobs if it can: workers that spin cost CPU time.
+        // The widest, so that one pool runs all jobs if possible: spinning workers cost CPU time.
         let fitting = idle.iter().enumerate().filter(|(_, pool)| pool.threads >= threads);
         let known = fitting.max_by_key(|(_, pool)| pool.threads).map(|(place, _)| place).map(|place| idle.swap_remove(place));
         drop(idle);
         known.unwrap_or_else(|| Self::new(threads))
     }
 
-    /// Keeps the pool for later. Where enough are kept, the one that was released first is shut down.
+    /// Returns the pool to the idle ones; above `MAX_IDLE_POOLS` the one released first is shut down.
     fn release(self) {
         let mut idle = idle_pools();
         if idle.len() >= MAX_IDLE_POOLS {
@@ -278,8 +278,8 @@ impl ThreadPool {
         let start = |rank| {
             let (shared, is_parked) = (Arc::clone(&shared), Arc::new(AtomicBool::new(false)));
             let own = Arc::clone(&is_parked);
-            // Where the system gives no more threads, those that were started do the work.
-            let started = sync::spawn(move || shared.serve(&own, rank))?;
+            // If the system starts no more threads, the started ones do the work.
+            let started = sync::spawn(move || shared.worker_loop(&own, rank))?;
             Some(Worker { thread: started, is_parked })
         };
         let workers = (1..threads).map_while(start).collect();
@@ -287,8 +287,8 @@ impl ThreadPool {
         Self { shared, threads }
     }
 
-    /// Calls `job(0)` on this thread and `job(rank)`, for ranks below `width`, on every worker that joins before this thread is done
-    /// with it; returns when all have left. A job must take its share of the work from a common store and return when that is empty.
+    /// Calls `job(0)` on this thread and `job(rank)`, for ranks below `width`, on every worker that joins before this thread
+    /// finishes; returns when all have left. A job must take its work from a shared queue and return when that is empty.
     fn run(&mut self, width: usize, job: &(dyn Fn(usize) + Sync)) {
         // SAFETY: only the lifetime is erased. The job is closed, and left by all, before this function returns or unwinds.
         #[expect(unsafe_code, reason = "see above")]
@@ -322,11 +322,11 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn parallel_for_does_every_piece_once() {
+    fn parallel_for_visits_every_item_once() {
         for round in 0..2_000 {
             let sum = AtomicUsize::new(0);
-            parallel_for(4, 0..100usize, |piece| {
-                sum.fetch_add(piece, Ordering::Relaxed);
+            parallel_for(4, 0..100usize, |item| {
+                sum.fetch_add(item, Ordering::Relaxed);
             });
             assert_eq!(sum.into_inner(), 4950, "job {round}");
             if round % 500 == 0 {
@@ -337,16 +337,16 @@ mod tests {
     }
 
     #[test]
-    fn run_propagates_a_panic_and_the_pool_stays_usable() {
+    fn run_propagates_panics_and_leaves_the_pool_usable() {
         for panicking in [0, 1] {
             let mut pool = ThreadPool::new(3);
-            let (begun, came) = (Instant::now(), AtomicBool::new(false));
+            let (start, entered) = (Instant::now(), AtomicBool::new(false));
             let job = |rank: usize| {
                 if rank == panicking {
-                    came.store(true, Ordering::Relaxed);
+                    entered.store(true, Ordering::Relaxed);
                     panic!("on purpose, rank {rank}");
                 }
-                while !came.load(Ordering::Relaxed) && begun.elapsed() < Duration::from_secs(20) {
+                while !entered.load(Ordering::Relaxed) && start.elapsed() < Duration::from_secs(20) {
                     std::thread::yield_now();
                 }
             };
@@ -364,10 +364,10 @@ mod tests {
     fn parked_workers_wake_each_other() {
         let mut pool = ThreadPool::new(8);
         std::thread::sleep(20 * sync::SPIN);
-        let (inside, begun) = (AtomicUsize::new(0), Instant::now());
+        let (inside, start) = (AtomicUsize::new(0), Instant::now());
         pool.run(8, &|_| {
             inside.fetch_add(1, Ordering::Relaxed);
-            while inside.load(Ordering::Relaxed) < 8 && begun.elapsed() < Duration::from_secs(20) {
+            while inside.load(Ordering::Relaxed) < 8 && start.elapsed() < Duration::from_secs(20) {
                 std::thread::yield_now();
             }
         });
@@ -378,10 +378,10 @@ mod tests {
     fn every_worker_within_the_width_joins_and_no_other() {
         let mut pool = ThreadPool::new(6);
         for width in [1, 2, 4, 6, 3] {
-            let (highest, begun) = (AtomicUsize::new(0), Instant::now());
+            let (highest, start) = (AtomicUsize::new(0), Instant::now());
             pool.run(width, &|rank| {
                 highest.fetch_max(rank, Ordering::Relaxed);
-                while highest.load(Ordering::Relaxed) + 1 < width && begun.elapsed() < Duration::from_secs(20) {
+                while highest.load(Ordering::Relaxed) + 1 < width && start.elapsed() < Duration::from_secs(20) {
                     std::thread::yield_now();
                 }
             });
@@ -393,19 +393,19 @@ mod tests {
     fn workers_park_while_only_narrower_jobs_run() {
         let mut pool = ThreadPool::new(4);
         pool.run(4, &|_| {});
-        let begun = Instant::now();
+        let start = Instant::now();
         let parked = |pool: &ThreadPool| {
             let workers = pool.shared.workers.get().expect("started");
             workers.iter().skip(1).filter(|worker| worker.is_parked.load(Ordering::Relaxed)).count()
         };
-        while parked(&pool) < 2 && begun.elapsed() < Duration::from_secs(20) {
+        while parked(&pool) < 2 && start.elapsed() < Duration::from_secs(20) {
             pool.run(2, &|_| std::thread::yield_now());
         }
-        assert_eq!(parked(&pool), 2, "the workers of ranks 2 and 3 are not wanted");
+        assert_eq!(parked(&pool), 2, "the workers of ranks 2 and 3 are outside the width");
     }
 
     #[test]
-    fn pools_work_side_by_side() {
+    fn concurrent_jobs_use_separate_pools() {
         std::thread::scope(|scope| {
             for _ in 0..6 {
                 scope.spawn(|| {
@@ -425,12 +425,12 @@ mod tests {
     #[test]
     fn ranks_stay_below_the_width_when_wide_and_narrow_jobs_alternate() {
         let seconds = std::env::var("PONDERTREE_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
-        let (begun, jobs, outside) = (Instant::now(), AtomicUsize::new(0), AtomicUsize::new(0));
+        let (start, jobs, outside) = (Instant::now(), AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
                     let mut pool = ThreadPool::new(4);
-                    while begun.elapsed().as_secs_f64() < seconds {
+                    while start.elapsed().as_secs_f64() < seconds {
                         for width in [4, 2, 4, 2, 4, 2] {
                             pool.run(width, &|rank| {
                                 if rank >= width {

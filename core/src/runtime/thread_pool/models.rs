@@ -3,14 +3,14 @@
 use super::*;
 use loom::sync::atomic::AtomicUsize;
 
-/// Runs `model` under every interleaving with at most so many preemptions.
+/// Runs `model` under every interleaving with at most `preemptions` preemptions.
 fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(model);
 }
 
-/// Jobs of other widths follow each other. Loom itself reports unsynchronised accesses to the job and to what it uses.
+/// Runs jobs of alternating widths. Loom reports unsynchronised accesses to the job and to its data.
 fn alternate(threads: usize, widths: &[usize]) {
     let mut pool = ThreadPool::new(threads);
     for &width in widths {
@@ -36,7 +36,7 @@ fn loom_two_workers_stay_out_of_narrower_jobs_and_leave_before_the_caller() {
     check(2, || alternate(3, &[3, 2]));
 }
 
-/// The caller waits in the job until the worker has come, which it does only if it is woken wherever it was.
+/// The caller waits in the job for the worker, which joins only if no wake-up is lost.
 #[test]
 fn loom_no_wake_up_is_lost() {
     check(3, || {

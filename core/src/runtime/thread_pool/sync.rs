@@ -1,25 +1,25 @@
-//! What the pool takes from the standard library. `sync_loom` has the same interface for models.
+//! The synchronisation primitives of the pool. `sync_loom` has the same interface for loom models.
 
 pub(super) use std::hint::spin_loop;
 pub(super) use std::sync::atomic::{fence, AtomicBool, AtomicU64, Ordering};
 pub(super) use std::thread::{park, Thread};
 use std::time::{Duration, Instant};
 
-/// Workers spin for so long before they park: longer than a network on an accelerator takes for a batch. Waking a parked worker
-/// takes about as long as a job.
+/// Duration of spinning before a worker parks: longer than a network evaluation of a batch on an accelerator. Waking a parked
+/// worker takes about as long as a job.
 pub(super) const SPIN: Duration = Duration::from_millis(2);
 /// Polls of the word between two yields.
 const POLLS: u32 = 64;
 
-/// How long a worker has spun.
+/// Measures how long a worker has spun.
 pub(super) struct Spin {
-    begun: Instant,
+    start: Instant,
     polls: u32,
 }
 
 impl Spin {
     pub(super) fn new() -> Self {
-        Self { begun: Instant::now(), polls: 0 }
+        Self { start: Instant::now(), polls: 0 }
     }
 
     pub(super) fn restart(&mut self) {
@@ -31,14 +31,14 @@ impl Spin {
         if self.polls % POLLS != 0 {
             return false;
         }
-        // Returns at once on an idle machine. On a busy one, other threads need the core more, the caller's among them: without
-        // it searches took twice as long there.
+        // Returns at once on an idle machine. On a busy one other threads, the caller among them, need the core: without the
+        // yield searches took twice as long.
         std::thread::yield_now();
-        self.begun.elapsed() > SPIN
+        self.start.elapsed() > SPIN
     }
 }
 
-/// A cell with the interface of loom's.
+/// `std::cell::UnsafeCell` with the interface of `loom::cell::UnsafeCell`.
 pub(super) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
@@ -55,7 +55,7 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Starts a worker; None if the system gives no more threads.
+/// Starts a worker; None if the system starts no more threads.
 pub(super) fn spawn(work: impl FnOnce() + Send + 'static) -> Option<Thread> {
     Some(std::thread::Builder::new().name("pondertree".into()).spawn(work).ok()?.thread().clone())
 }

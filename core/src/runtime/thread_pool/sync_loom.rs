@@ -1,12 +1,12 @@
-//! What the pool takes from loom in place of the standard library: there a model runs in many interleavings and with the reorderings
-//! that the memory model allows.
+//! Loom's replacements of the synchronisation primitives: models run under all interleavings and reorderings that the memory model
+//! allows.
 
 pub use loom::cell::UnsafeCell;
 pub use loom::hint::spin_loop;
 pub use loom::sync::atomic::{fence, AtomicBool, AtomicU64, Ordering};
 pub use loom::thread::{park, Thread};
 
-/// Workers of a model park at once: time does not pass there.
+/// Workers of a model park at once, since models have no time.
 pub struct Spin;
 
 impl Spin {

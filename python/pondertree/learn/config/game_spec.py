@@ -23,7 +23,7 @@ _ONLY_MUZERO = "rewards need algorithm muzero, in single-player games and enviro
 
 @dataclass(frozen=True, slots=True)
 class GameSpec:
-    """What training needs to know of a game."""
+    """The properties of a game that training depends on."""
 
     name: str
     """The name in the configuration: a compiled game, `module:Class`, or `gym:NAME`."""
@@ -41,7 +41,7 @@ class GameSpec:
     environment: dict[str, Any] | None = None
     """JSON-compatible metadata for playing in the environment itself: observation view and first action."""
 
-    def about(self, step: int, games: int) -> dict[str, Any]:
+    def metadata(self, step: int, games: int) -> dict[str, Any]:
         """Returns the metadata of a player file."""
         metadata = {"game": self.name, "step": step, "games": games}
         return metadata if self.environment is None else {**metadata, "environment": self.environment}
@@ -60,7 +60,7 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: b
     """Returns the spec of a configured game; raises a `PondertreeError` if it cannot be trained.
 
     `factory` gives the starting states, or Gymnasium environments, of a game that cannot be imported by name. `rewards`
-    says whether the algorithm can learn rewards (MuZero).
+    is whether the algorithm can learn rewards (MuZero).
     """
     if factory is None and name.startswith(PREFIX):
         return _environment(Environments(name.removeprefix(PREFIX)), rewards)
@@ -101,7 +101,7 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: b
     return GameSpec(name, factory, info, shape, _symmetries(info.name, state, shape))
 
 
-def play_in(state: Any, action: int) -> Any:
+def next_state(state: Any, action: int) -> Any:
     """Returns the state after a legal action; errors of a Python game become a `GameContractError`."""
     if type(state) in COMPILED or isinstance(state, EnvironmentState):
         return state.play(action)

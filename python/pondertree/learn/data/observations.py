@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pondertree.errors import GameContractError
 from pondertree.games import packed_line
-from pondertree.learn.config.game_spec import GameSpec, play_in
+from pondertree.learn.config.game_spec import GameSpec, next_state
 from pondertree.learn.data.records import GameRecord
 
 
@@ -57,18 +57,18 @@ def packed_observations(game: GameRecord, spec: GameSpec) -> tuple[PackedObserva
         planes, numbers, players = packed_line(state, np.concatenate([game.opening, game.moves]))
         return PackedObservations(planes[opening:], numbers[opening:]), players[opening:]
     for move in game.opening.tolist():
-        state = play_in(state, move)
+        state = next_state(state, move)
     observations, to_play = [], []
     for move in game.moves.tolist():
         observations.append(np.array(state.observation(), dtype=np.float32).ravel())
         to_play.append(state.to_play)
-        state = play_in(state, move)
+        state = next_state(state, move)
     rows = len(observations)
     flat = np.array(observations, dtype=np.float32).reshape(rows, int(np.prod(spec.shape)))
     return PackedObservations(np.zeros((rows, 0), np.uint64), flat), np.array(to_play, dtype=np.uint8)
 
 
-#: Largest number of states examined, breadth first: a search evaluates states below the given ones.
+#: Largest number of states examined, breadth first: a search evaluates descendants of the given states.
 MOST = 5000
 
 
@@ -89,14 +89,14 @@ def refuse_observation(state: Any, name: str, shape: tuple[int, ...] | None = No
 
 
 def refuse_observations(states: Iterable[Any], spec: GameSpec) -> None:
-    """Raises `GameContractError` for the first invalid observation in these states or below them, if any."""
+    """Raises `GameContractError` for the first invalid observation in these states or their descendants."""
     if spec.info.compiled or spec.is_environment:
         return
-    for state in _with_those_below(list(states)):
+    for state in _breadth_first(list(states)):
         refuse_observation(state, spec.info.name, spec.shape)
 
 
-def _with_those_below(states: list[Any]) -> Iterator[Any]:
+def _breadth_first(states: list[Any]) -> Iterator[Any]:
     """Yields the states and their successors, breadth first."""
     waiting = deque(states)
     for _ in range(MOST):

@@ -61,7 +61,7 @@ class GameRecord:
     rewards: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     """Reward of each move for its player; empty in games with results alone."""
     seen: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
-    """Packed observations of an environment's positions; those of games follow from the moves."""
+    """Packed observations of an environment's positions; games are replayed from their moves."""
 
     def examples(self, factory: Callable[[], Any]) -> Iterator[Example]:
         """Yields the training examples."""

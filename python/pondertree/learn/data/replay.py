@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,10 @@ from pondertree.learn.config.game_spec import GameSpec
 from pondertree.learn.config.sections import ReplayConfig
 from pondertree.learn.data.observations import PackedObservations, packed_observations, packed_widths
 from pondertree.learn.data.records import GameRecord
+from pondertree.learn.data.ring import RingBuffer
 
 #: Games added in one pass.
-AT_ONCE = 256
+CHUNK = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +62,11 @@ class ReplayBuffer:
     def add(self, games: Iterable[GameRecord]) -> int:
         """Adds the positions that had a full search; returns their number."""
         games = [game for game in games if game.full.any()]
-        added = sum(self._take_in(games[first : first + AT_ONCE]) for first in range(0, len(games), AT_ONCE))
+        added = sum(self._add_batch(games[first : first + CHUNK]) for first in range(0, len(games), CHUNK))
         self.seen += added
         return added
 
-    def _take_in(self, games: Sequence[GameRecord]) -> int:
+    def _add_batch(self, games: Sequence[GameRecord]) -> int:
         found = [packed_observations(game, self._spec) for game in games]
         full = np.concatenate([game.full for game in games])
         counts = np.concatenate([game.counts for game in games])
@@ -99,77 +100,18 @@ class ReplayBuffer:
             # Inverse of the distribution function (1 - fresh) x + fresh x², x from the oldest, 0, to the newest, 1.
             share = (np.sqrt((1.0 - fresh) ** 2 + 4.0 * fresh * share) - (1.0 - fresh)) / (2.0 * fresh)
         chosen = np.minimum((share * len(self)).astype(np.int64), len(self) - 1)
-        return self.take(chosen)
+        return self.gather(chosen)
 
-    def take(self, chosen: NDArray[np.int64]) -> TrainingBatch:
+    def gather(self, chosen: NDArray[np.int64]) -> TrainingBatch:
         """Returns the positions at these indices, 0 being the oldest."""
         planes, numbers, actions, policy, results, values = (
-            self._ring.take(name, chosen) for name in ("planes", "numbers", "actions", "policy", "results", "values")
+            self._ring.gather(name, chosen) for name in ("planes", "numbers", "actions", "policy", "results", "values")
         )
         return TrainingBatch(PackedObservations(planes, numbers), actions.astype(np.int64), policy, results, values)
 
-    def saved(self) -> dict[str, NDArray[Any]]:
+    def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns the state that cannot be rebuilt from the games: none."""
         return {}
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Restores what `saved` returned, after the games have been added."""
-
-
-#: Rows allocated initially.
-FIRST_ROWS = 4096
-
-
-class RingBuffer:
-    """A ring buffer of columns with the newest `most` rows, oldest first; it grows by doubling."""
-
-    def __init__(self, most: int, empty: Mapping[str, NDArray[Any]]) -> None:
-        """`empty` maps the name of each column to an empty row."""
-        self._most = most
-        self._empty = dict(empty)
-        self._begin = 0
-        self._length = 0
-        rows = min(FIRST_ROWS, most)
-        self.columns = {name: self._rows(row, rows) for name, row in self._empty.items()}
-
-    @staticmethod
-    def _rows(row: NDArray[Any], count: int) -> NDArray[Any]:
-        return np.broadcast_to(row, (count, *row.shape)).copy()
-
-    def __len__(self) -> int:
-        return self._length
-
-    def append(self, rows: Mapping[str, NDArray[Any]]) -> None:
-        """Appends rows, given by column; beyond the capacity, the newest."""
-        count = min(len(next(iter(rows.values()))), self._most)
-        held = len(self.columns[next(iter(self.columns))])
-        while self._length + count > held and held < self._most:
-            # Until it is full it starts at 0, so that growing moves nothing.
-            more = min(2 * held, self._most) - held
-            for name, column in self.columns.items():
-                self.columns[name] = np.concatenate([column, self._rows(self._empty[name], more)])
-            held += more
-        places = (self._begin + self._length + np.arange(count)) % held
-        for name, column in self.columns.items():
-            column[places] = rows[name][-count:]
-        dropped = max(self._length + count - held, 0)
-        self._begin = (self._begin + dropped) % held
-        self._length += count - dropped
-
-    def places(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns the storage indices of rows, 0 being the oldest."""
-        places: NDArray[np.int64] = (self._begin + chosen) % len(next(iter(self.columns.values())))
-        return places
-
-    def take(self, name: str, chosen: NDArray[np.int64]) -> NDArray[Any]:
-        """Returns rows of a column."""
-        return self.columns[name][self.places(chosen)]
-
-    def widen(self, name: str, width: int) -> None:
-        """Widens the rows of a column to `width`."""
-        column, row = self.columns[name], self._empty[name]
-        fill = row.flat[0]
-        more = width - column.shape[1]
-        if more > 0:
-            self.columns[name] = np.pad(column, ((0, 0), (0, more)), constant_values=fill)
-            self._empty[name] = np.full(width, fill, dtype=row.dtype)
+    def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Restores what `state_dict` returned, after the games have been added."""

@@ -25,7 +25,7 @@ from pondertree.learn.config.schema import Config, text_of_config
 from pondertree.networks.run_files import list_checkpoints, read_about, run_header
 
 CONFIG = "config.toml"
-#: Everything that a run writes before its first game or checkpoint.
+#: All entries that a run creates before its first game or checkpoint.
 ENTRIES = ("run.json", CONFIG, "metrics.jsonl", "tensorboard", "games", "checkpoints", "players", "lock")
 
 
@@ -36,7 +36,7 @@ class RunFolder:
         self.path = check_path(path, "out", "checkpoints/round-00000000.part/training.safetensors")
         self._lock: IO[bytes] | None = None
         self._is_begun = False
-        self._goes_on = False
+        self._is_resumed = False
         self._new_folders: list[Path] = []
         """The folder and its missing parents, innermost first."""
         self._new_entries: list[Path] = []
@@ -79,25 +79,25 @@ class RunFolder:
         self._new_entries = [path for name in ENTRIES if not (path := self.path / name).exists()]
         if not had_lock:
             self._new_entries.append(self.path / "lock")
-        self._goes_on = self._is_to_go_on(config, resume)
+        self._is_resumed = self._has_resumable_run(config, resume)
         self._is_begun = True
-        if self._goes_on:
+        if self._is_resumed:
             self._new_entries = []
         for left in (*self.checkpoints.glob("*.part"), *self.players.glob("*.part")):
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
         for folder in (self.games, self.checkpoints, self.players):
             make_folder(folder, "out")
-        return self._goes_on
+        return self._is_resumed
 
-    def _is_to_go_on(self, config: Config, resume: bool) -> bool:
+    def _has_resumable_run(self, config: Config, resume: bool) -> bool:
         """Whether the locked folder has a run to resume; raises if resuming or starting anew is not allowed."""
         about = read_about(self.path) if (self.path / "run.json").exists() else None
         if about is None:
             if resume and any(self.path.rglob("*.*")):
                 raise StorageError(f"{str(self.path)!r} is not a run folder: it has no run.json")
             return False
-        if not self._holds_something():
-            return False  # a start was killed: nothing to resume, nothing to lose
+        if not self._has_data():
+            return False  # the start was killed before any data was stored
         if not resume:
             raise InvalidArgumentError(
                 f"out: {str(self.path)!r} already has a run: resume it (--resume), or name another folder"
@@ -109,7 +109,7 @@ class RunFolder:
     def write_header(self, config: Config) -> None:
         """Writes config.toml and run.json, once the run is valid: a refused one must leave nothing behind."""
         self.write(CONFIG, text_of_config(config).encode())
-        if not self._goes_on:
+        if not self._is_resumed:
             self.write("run.json", run_header(config.game))
 
     def write(self, name: str, content: bytes) -> None:
@@ -119,7 +119,7 @@ class RunFolder:
         except OSError as error:
             raise StorageError(f"{str(self.path / name)!r} cannot be written: {error.strerror}") from None
 
-    def _holds_something(self) -> bool:
+    def _has_data(self) -> bool:
         """Whether there is a shard or a checkpoint."""
         found = (*self.games.glob("games-*"), *self.checkpoints.glob("round-*"))
         return any(path.suffix != ".part" for path in found)
@@ -129,7 +129,7 @@ class RunFolder:
 
     def __exit__(self, kind: object, *_: object) -> None:
         # A run that was refused, or failed before its first shard or checkpoint, leaves the folder unchanged.
-        is_void = kind is not None and not (self._is_begun and self._holds_something())
+        is_void = kind is not None and not (self._is_begun and self._has_data())
         if self._lock is not None and os.name == "nt":
             self._lock.close()  # Windows removes no open file; other systems keep the lock until it is removed
         if self._lock is not None and is_void:

@@ -1,8 +1,8 @@
 """Shards: immutable files of finished games, and the store that appends them.
 
-A shard appears by atomic rename after fsync, so that it is complete or absent. Its name says which games it holds in
-storing order, `games-000000120-00017` those from 120 to 136: the file names are the index, which cannot be out of step
-with the files. Parquet where pyarrow is installed, else .npz; folders may hold both.
+A shard appears by atomic rename after fsync, so that it is complete or absent. Its name encodes the range of its games
+in storing order: `games-000000120-00017` has games 120 to 136. The file names are the index, which therefore cannot
+contradict the files. Parquet where pyarrow is installed, else .npz; folders may hold both.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Shard:
 
     @property
     def end(self) -> int:
-        """Number of games stored up to and including it."""
+        """Number of games stored up to its end."""
         return self.first + self.count
 
 
@@ -167,13 +167,16 @@ def _check_format(found: str) -> None:
 
 
 class GameStore:
-    """The shards of a run. Games stored after the last checkpoint count only when they are played again, or at once.
+    """The shards of a run.
+
+    Committed games are training data. Games stored after the last checkpoint are committed when a resumed run has
+    played them again, or all at once by `commit_all`.
 
     `append` is idempotent: a resumed run that plays stored games again does not store them twice.
     """
 
-    def __init__(self, folder: Path, counted: int = 0, spec: GameSpec | None = None) -> None:
-        """`counted` games were stored at the last checkpoint; shards with games of another `spec` are refused."""
+    def __init__(self, folder: Path, committed: int = 0, spec: GameSpec | None = None) -> None:
+        """`committed` games were stored at the last checkpoint; shards with games of another `spec` are refused."""
         make_folder(folder, "out")
         for left in folder.glob("*.part"):
             left.unlink(missing_ok=True)
@@ -181,14 +184,14 @@ class GameStore:
         self._spec = spec
         self.shards = list_shards(folder)
         self.stored = self.shards[-1].end if self.shards else 0
-        if self.stored < counted:
+        if self.stored < committed:
             raise StorageError(
-                f"{str(folder)!r} has {self.stored} games, but the checkpoint counts {counted}: shards are missing"
+                f"{str(folder)!r} has {self.stored} games, but the checkpoint counts {committed}: shards are missing"
             )
-        self.counted = counted
-        """Number of games that count as training data."""
-        waiting = [shard for shard in self.shards if shard.end > counted]
-        if waiting and waiting[0].first < counted:
+        self.committed = committed
+        """Number of committed games."""
+        waiting = [shard for shard in self.shards if shard.end > committed]
+        if waiting and waiting[0].first < committed:
             raise StorageError(f"{str(waiting[0].path)!r} spans a checkpoint: it is from another run")
         self._waiting = [(shard, read_shard(shard, spec)) for shard in waiting]
         self._known = {game.number for _, games in self._waiting for game in games}
@@ -199,38 +202,38 @@ class GameStore:
         return frozenset(self._known)
 
     def newest(self, positions: int) -> list[GameRecord]:
-        """Returns the newest games that count, oldest first, with at least so many training positions."""
+        """Returns the newest committed games, oldest first, with at least `positions` training positions."""
         chosen: list[list[GameRecord]] = []
         for shard in reversed(self.shards):
             if positions <= 0:
                 break
-            if shard.end <= self.counted:
+            if shard.end <= self.committed:
                 chosen.append(read_shard(shard, self._spec))
                 positions -= sum(int(game.full.sum()) for game in chosen[-1])
         return [game for games in reversed(chosen) for game in games]
 
-    def count_all(self) -> list[GameRecord]:
-        """Counts all stored games; returns those that did not count before."""
+    def commit_all(self) -> list[GameRecord]:
+        """Commits all stored games; returns the newly committed ones."""
         games = [game for _, games in self._waiting for game in games]
         self._waiting = []
-        self.counted = self.stored
+        self.committed = self.stored
         return games
 
     def append(self, games: Sequence[GameRecord]) -> list[GameRecord]:
-        """Stores games that are not stored yet; returns those that count from now on."""
-        counting: list[GameRecord] = []
+        """Stores games that are not stored yet; returns the newly committed ones."""
+        newly_committed: list[GameRecord] = []
         if self._waiting:
             shard, expected = self._waiting[0]
             if [game.number for game in games] == [game.number for game in expected]:
                 del self._waiting[0]
-                self.counted = shard.end
+                self.committed = shard.end
                 return expected
             if not games:
                 return []
-            counting = self.count_all()
+            newly_committed = self.commit_all()
         new = [game for game in games if game.number not in self._known]
         if new:
             shard = write_shard(self.folder, self.stored, new)
             self.shards.append(shard)
-            self.stored = self.counted = shard.end
-        return [*counting, *new]
+            self.stored = self.committed = shard.end
+        return [*newly_committed, *new]

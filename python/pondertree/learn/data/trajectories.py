@@ -18,13 +18,13 @@ from pondertree.learn.config.game_spec import GameSpec
 from pondertree.learn.config.schema import Config
 from pondertree.learn.data.observations import PackedObservations, packed_observations, packed_widths
 from pondertree.learn.data.records import GameRecord
-from pondertree.learn.data.replay import RingBuffer
-from pondertree.learn.data.targets import Returns, returns_of
+from pondertree.learn.data.returns import Returns, returns_of
+from pondertree.learn.data.ring import RingBuffer
 
 #: Added to every priority, so that no position becomes unreachable.
 LEAST_ERROR = 1e-3
 #: Games added in one pass.
-AT_ONCE = 256
+CHUNK = 256
 
 
 @dataclass(slots=True)
@@ -96,11 +96,11 @@ class TrajectoryBuffer:
     def add(self, games: Iterable[GameRecord]) -> int:
         """Adds the positions of games; returns their number."""
         games = [game for game in games if len(game.moves)]
-        added = sum(self._take_in(games[first : first + AT_ONCE]) for first in range(0, len(games), AT_ONCE))
+        added = sum(self._add_batch(games[first : first + CHUNK]) for first in range(0, len(games), CHUNK))
         self.seen += added
         return added
 
-    def _take_in(self, games: Sequence[GameRecord]) -> int:
+    def _add_batch(self, games: Sequence[GameRecord]) -> int:
         packed = [packed_observations(game, self._spec) for game in games]
         discount = self._muzero.discount
         returns = []
@@ -152,12 +152,12 @@ class TrajectoryBuffer:
                 "(insert a pass of the other)"
             )
 
-    def draw(self, size: int, numbers: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def sample_indices(self, size: int, numbers: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Samples (indices, importance-sampling weights): prioritised by value error, or by recency alone."""
         length, priority = len(self), self._muzero.priority
         share = numbers.random(size)
         if priority > 0.0:
-            chances = self._ring.take("error", np.arange(length)).astype(np.float64) ** priority
+            chances = self._ring.gather("error", np.arange(length)).astype(np.float64) ** priority
             ends = np.cumsum(chances)
             chosen = np.minimum(np.searchsorted(ends, share * ends[-1], side="right"), length - 1)
             # Prioritised replay (Schaul et al. 2016).
@@ -172,32 +172,32 @@ class TrajectoryBuffer:
 
     def sample(self, size: int, numbers: np.random.Generator, *, later: bool = False) -> UnrolledBatch:
         """Samples a batch; `later` adds the observations after each step."""
-        chosen, weights = self.draw(size, numbers)
-        batch = self.take(chosen, numbers, later=later)
+        chosen, weights = self.sample_indices(size, numbers)
+        batch = self.gather(chosen, numbers, later=later)
         batch.weights = weights
         return batch
 
-    def take(self, chosen: NDArray[np.int64], numbers: np.random.Generator, *, later: bool = False) -> UnrolledBatch:
+    def gather(self, chosen: NDArray[np.int64], numbers: np.random.Generator, *, later: bool = False) -> UnrolledBatch:
         """Unrolls the positions at these indices; `numbers` draws the actions beyond the end."""
         ring, steps, none = self._ring, self._muzero.unroll, self._spec.info.num_actions
-        left, ends = ring.take("left", chosen)[:, None], ring.take("ends", chosen)[:, None]
+        left, ends = ring.gather("left", chosen)[:, None], ring.gather("ends", chosen)[:, None]
         depth = np.arange(steps + 1)
         inside = depth < left
         # Rows beyond the end read their first position and are overwritten.
         rows = np.where(inside, chosen[:, None] + depth, chosen[:, None])
         played = inside[:, :-1]
-        moves = np.where(played, ring.take("move", rows[:, :-1]), numbers.integers(none, size=(len(chosen), steps)))
-        actions = ring.take("actions", rows).astype(np.int64)
+        moves = np.where(played, ring.gather("move", rows[:, :-1]), numbers.integers(none, size=(len(chosen), steps)))
+        actions = ring.gather("actions", rows).astype(np.int64)
         batch = UnrolledBatch(
             chosen,
             self.observations_at(chosen),
             moves,
-            np.where(played, ring.take("reward", rows[:, :-1]), np.float32(0.0)),
+            np.where(played, ring.gather("reward", rows[:, :-1]), np.float32(0.0)),
             np.where(inside, self._targets(rows), np.float32(0.0)),
             np.where(inside[:, :, None], actions, none),
-            np.where(inside[:, :, None], ring.take("policy", rows), np.float32(0.0)),
+            np.where(inside[:, :, None], ring.gather("policy", rows), np.float32(0.0)),
             (inside | ends).astype(np.float32),
-            (inside & ring.take("full", rows)).astype(np.float32),
+            (inside & ring.gather("full", rows)).astype(np.float32),
             np.ones(len(chosen), dtype=np.float32),
         )
         if later:
@@ -208,8 +208,8 @@ class TrajectoryBuffer:
     def _targets(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Returns value targets: returns mixed with root values."""
         returns = self.returns(rows)
-        value: NDArray[np.float32] = self._ring.take("value", rows)
-        later = self._ring.take("value", rows + np.maximum(returns.bootstrap_offset, 0))
+        value: NDArray[np.float32] = self._ring.gather("value", rows)
+        later = self._ring.gather("value", rows + np.maximum(returns.bootstrap_offset, 0))
         return self.mixed(returns.values_with(later, self._muzero.discount), value)
 
     def mixed(self, returns: NDArray[np.float32], root_values: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -218,30 +218,30 @@ class TrajectoryBuffer:
 
     def root_values(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Returns the root values that self-play found."""
-        values: NDArray[np.float32] = self._ring.take("value", rows)
+        values: NDArray[np.float32] = self._ring.gather("value", rows)
         return values
 
     def returns(self, rows: NDArray[np.int64]) -> Returns:
         """Returns the discounted returns of positions."""
-        rewards, known, offset = (self._ring.take(name, rows) for name in ("reward", "known", "bootstrap_offset"))
+        rewards, known, offset = (self._ring.gather(name, rows) for name in ("reward", "known", "bootstrap_offset"))
         return Returns(rewards, known, offset, False)
 
     def observations_at(self, chosen: NDArray[np.int64]) -> PackedObservations:
         """Returns the packed observations of positions."""
-        return PackedObservations(self._ring.take("planes", chosen), self._ring.take("numbers", chosen))
+        return PackedObservations(self._ring.gather("planes", chosen), self._ring.gather("numbers", chosen))
 
     def update_priorities(self, places: NDArray[np.int64], errors: NDArray[np.float32]) -> None:
         """Sets the priorities of positions by their value errors."""
         self._ring.columns["error"][self._ring.places(places)] = np.abs(errors) + LEAST_ERROR
 
-    def saved(self) -> dict[str, NDArray[Any]]:
+    def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns the state that cannot be rebuilt from the games: the priorities."""
         if self._muzero.priority == 0.0:
             return {}
-        return {"error": self._ring.take("error", np.arange(len(self)))}
+        return {"error": self._ring.gather("error", np.arange(len(self)))}
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Restores what `saved` returned, after the games have been added."""
+    def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Restores what `state_dict` returned, after the games have been added."""
         errors = arrays.get("error")
         if errors is None or len(errors) != len(self):
             return

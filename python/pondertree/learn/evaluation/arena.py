@@ -10,7 +10,7 @@ import numpy as np
 
 from pondertree.evaluators.batch import Batch
 from pondertree.evaluators.protocol import evaluate_batch
-from pondertree.learn.config.game_spec import play_in
+from pondertree.learn.config.game_spec import next_state
 from pondertree.match.notation import parse_move
 from pondertree.match.openings import DEFAULT_PLIES, OTHER_PLIES, Opening, RandomOpenings
 from pondertree.random import fold
@@ -63,7 +63,7 @@ def play_episodes(player: BatchPlayer, start: Callable[[int], Any], count: int, 
         seeds = [fold(fold(seed, number), step) for number in running]
         actions = player([states[number] for number in running], seeds)
         for number, action in zip(running, actions, strict=True):
-            states[number] = play_in(states[number], action)
+            states[number] = next_state(states[number], action)
             returns[number] += float(states[number].rewards()[0])
         step += 1
         if step >= MOST_STEPS:
@@ -126,7 +126,7 @@ def play_games(
             if mine:
                 seeds = [fold(fold(seed, number), ply) for number in mine]
                 for number, action in zip(mine, player([states[number] for number in mine], seeds), strict=True):
-                    states[number] = play_in(states[number], action)
+                    states[number] = next_state(states[number], action)
                     moves[number].append(action)
     return [
         ArenaGame(
@@ -144,5 +144,5 @@ def _opened(opening: Opening, factory: Callable[[], Any]) -> tuple[list[int], An
     state, actions = opening.root(factory), []
     for text in opening.moves:
         actions.append(parse_move(state, text))
-        state = play_in(state, actions[-1])
+        state = next_state(state, actions[-1])
     return actions, state

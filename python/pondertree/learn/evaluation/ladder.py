@@ -1,6 +1,6 @@
 """The ladder of anchor opponents: a player that beats one meets the next.
 
-A fixed opponent is uninformative about a player that always wins or always loses. An evaluation therefore starts with
+Matches that a player always wins or always loses do not determine its rating. An evaluation therefore starts with
 the last opponent of the previous one, moves up while the player scores at least `evaluation.ladder_score`, and down
 while it scores at most the mirror image. Each anchor also plays the one below it once (calibration), so that all
 ratings share one scale. The start follows from the metrics alone, which a resumed run keeps.
@@ -61,7 +61,7 @@ def first_opponent(names: Sequence[str], lines: Iterable[dict[str, Any]]) -> int
 
 
 def play_ladder(names: Sequence[str], place: int, score: float, play: Callable[[str], float]) -> list[str]:
-    """Plays opponents from `place` on, up or down, until a score lies in between; returns those met, in order.
+    """Plays opponents from `place` on, up or down the ladder, until a score is between the thresholds; returns them.
 
     `play(name)` plays a match and returns the player's score in [0, 1].
     """
@@ -76,7 +76,7 @@ def play_ladder(names: Sequence[str], place: int, score: float, play: Callable[[
 
 
 def uncalibrated(names: Sequence[str], met: Iterable[str], lines: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Returns (anchor, the one below it) up to the strongest anchor met, for pairs that have not played yet."""
+    """Returns the adjacent anchor pairs (stronger, weaker), up to the strongest one met, that have not played yet."""
     known = {
         (one, other)
         for line in lines

@@ -21,7 +21,7 @@ from pondertree.learn.evaluation.arena import (
 from pondertree.learn.evaluation.exact_play import ExactPlayTest, exact_play_test
 from pondertree.learn.evaluation.games_file import EvaluationGame, games_bytes, games_path
 from pondertree.learn.evaluation.ladder import first_opponent, opponents_of, play_ladder, reference_search, uncalibrated
-from pondertree.learn.evaluation.ratings import Interval, games_of, interval, score_of
+from pondertree.learn.evaluation.ratings import Interval, games_of, interval, mean_score
 from pondertree.learn.self_play.searches import searches_of
 from pondertree.learn.trainer.algorithms import algorithm_of
 from pondertree.networks.weights_file import player_bytes, read_player
@@ -36,11 +36,11 @@ class Evaluation:
     """The result of an evaluation."""
 
     name: str
-    """The player, by its optimiser steps."""
+    """Name of the player: its number of optimiser steps."""
     matches: dict[str, list[int]]
-    """By opponent: pairs of games that brought 0, 1/2, 1, 3/2 and 2 points."""
+    """By opponent: numbers of game pairs with 0, 1/2, 1, 3/2 and 2 points."""
     references: dict[str, dict[str, list[int]]] = field(default_factory=dict)
-    """The same for anchor opponents that met each other for the first time (calibration)."""
+    """The same for calibration matches between anchor opponents."""
     rating: Interval | None = None
     """Elo above the weakest anchor opponent, fitted jointly to all games of the run's evaluations."""
     exact: dict[str, float] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Evaluation:
             "elapsed": round(elapsed, 3),
             "name": self.name,
             "matches": self.matches,
-            "scores": {other: round(score_of(counts), 4) for other, counts in self.matches.items()},
+            "scores": {other: round(mean_score(counts), 4) for other, counts in self.matches.items()},
             "references": self.references,
             "elo": None if self.rating is None else round(self.rating.elo, 1),
             "elo_error": None if self.rating is None else round(self.rating.error, 1),
@@ -68,7 +68,7 @@ class Evaluation:
         }
 
     def __str__(self) -> str:
-        parts = [f"{score_of(counts):.0%} against {other}" for other, counts in self.matches.items()]
+        parts = [f"{mean_score(counts):.0%} against {other}" for other, counts in self.matches.items()]
         if self.rating is not None:
             parts.append(f"Elo {self.rating}")
         parts += [f"{name.replace('_', ' ')} {share:.1%}" for name, share in self.exact.items()]
@@ -100,13 +100,13 @@ class PlayerEvaluator:
         matches: dict[str, list[int]] = {}
         references: dict[str, dict[str, list[int]]] = {}
         games: list[EvaluationGame] = []
-        if config.games and self._spec.info.is_plain:
+        if config.games and self._spec.info.is_two_player_zero_sum:
 
             def play_opponent(other: str, opponent: Search | None = None) -> float:
                 found = self._play(search, opponent or reference_search(other, self._config))
                 games.extend(EvaluationGame(other, game) for game in found)
                 matches[other] = count_pairs(found)
-                return score_of(matches[other])
+                return mean_score(matches[other])
 
             references = self._play_anchors(play_opponent)
             earlier = self._earlier()
@@ -117,14 +117,14 @@ class PlayerEvaluator:
         returns = self._returns(search)
         if not matches and not exact and not returns:
             return None
-        about = self._spec.about(counters.step, counters.games)
+        about = self._spec.metadata(counters.step, counters.games)
         self._folder.write(f"players/step-{counters.step:09d}.safetensors", player_bytes(player, about))
         if games:
             self._folder.write(games_path(counters.step), games_bytes(games))
         return Evaluation(name, matches, references, self._rated(name, matches, references), exact, returns)
 
     def _play_anchors(self, play_opponent: Callable[[str], float]) -> dict[str, dict[str, list[int]]]:
-        """Plays fixed opponents or the ladder; returns calibration matches between anchors that have not met yet."""
+        """Plays fixed opponents or the ladder; returns new calibration matches between anchors."""
         names, config = self._opponents, self._config.evaluation
         if config.uct_simulations is not None:
             for name in names:

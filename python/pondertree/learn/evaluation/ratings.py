@@ -144,20 +144,20 @@ def rating_of(line: dict[str, Any]) -> Interval | None:
     return Interval(elo, elo - error if low is None else low, elo + error if high is None else high)
 
 
-def score_of(counts: list[int]) -> float:
-    """Returns the score, from 0 to 1."""
+def mean_score(counts: list[int]) -> float:
+    """Returns the mean score per game, from 0 to 1, of pentanomial counts."""
     return sum(count * score for count, score in zip(counts, scores_of(counts), strict=True)) / max(sum(counts), 1)
 
 
 def games_of(lines: Iterable[dict[str, Any]]) -> list[Games]:
-    """Returns the games in lines of metrics: those of evaluated players and between anchors."""
+    """Returns all games in lines of metrics: of evaluated players, and calibration games between anchors."""
     found = []
     for line in lines:
         if line["kind"] == "evaluation":
             for one, others in {line["name"]: line["matches"], **line.get("references", {})}.items():
                 for other, counts in others.items():
                     count = 2 * sum(counts)
-                    found.append(Games(one, other, count * score_of(counts), count))
+                    found.append(Games(one, other, count * mean_score(counts), count))
     return found
 
 
@@ -186,11 +186,11 @@ class _Likelihood:
         return float(found - self._prior * (strength @ strength) / 2.0)
 
     def maximum(
-        self, begun: NDArray[np.float64] | None = None, fixed: int | None = None, value: float = 0.0
+        self, start: NDArray[np.float64] | None = None, fixed: int | None = None, value: float = 0.0
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Returns (maximum-a-posteriori ratings, curvature), by Newton's method; one rating may be fixed."""
         count = len(self.names)
-        strength = np.zeros(count) if begun is None else begun.copy()
+        strength = np.zeros(count) if start is None else start.copy()
         free = np.ones(count, dtype=bool)
         if fixed is not None:
             strength[fixed] = value

@@ -25,8 +25,8 @@ from pondertree.learn.loop.session import Session
 #: Called after a round, with the games added since and the losses of the last step.
 AfterRound = Callable[[list[GameRecord], dict[str, torch.Tensor]], None]
 
-#: Concurrent runs: seconds between shards, seconds between weight updates of the actor, and how many rounds' worth of
-#: optimiser steps the learner may be behind.
+#: Concurrent runs: seconds between shards, seconds between weight updates of the actor, and the largest backlog
+#: of the learner, in rounds of optimiser steps.
 STORE_SECONDS = 1.0
 PUBLISH_SECONDS = 1.0
 MOST_OWED = 4.0
@@ -82,21 +82,21 @@ def _learn_concurrently(
     losses: dict[str, torch.Tensor] = {}
 
     @contextmanager
-    def paused() -> Iterator[None]:
+    def pause_self_play() -> Iterator[None]:
         with actor.between_moves():
             # Finished games are no longer in the actor's state: they are stored before a checkpoint is saved.
             session.take_games([*finished, *actor.finished(wait=False)])
             finished.clear()
             yield
 
-    session.paused = paused
+    session.pause_self_play = pause_self_play
     stored = published = time.monotonic()
     while not limits.reached:
         finished += actor.finished(wait=not session.can_learn())
         now = time.monotonic()
-        counting: list[GameRecord] = []
+        committed: list[GameRecord] = []
         if finished and now - stored >= STORE_SECONDS:
-            counting, stored = session.take_games(finished), now
+            committed, stored = session.take_games(finished), now
             finished.clear()
             counters.round += 1
         if session.can_learn():
@@ -105,8 +105,8 @@ def _learn_concurrently(
             actor.publish(session.learner.average, counters.step)
             published = now
         actor.may_play(counters.owed <= most_owed)
-        if counting:
-            after_round(counting, losses)
+        if committed:
+            after_round(committed, losses)
 
 
 class ActorThread:

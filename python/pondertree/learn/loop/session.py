@@ -55,7 +55,7 @@ class Session:
         self.self_play = SelfPlay(spec, config, self.evaluator)
         self.replay = algorithm.replay(spec, config)
         self.store: GameStore
-        self.paused: Callable[[], AbstractContextManager[None]] = nullcontext
+        self.pause_self_play: Callable[[], AbstractContextManager[None]] = nullcontext
         """Returns a context in which self-play is paused."""
 
     def begin(self, *, resume: bool, exact: bool) -> None:
@@ -72,7 +72,7 @@ class Session:
                 self.notes.append(f"{self.self_play.lost} episodes are not reproducible and were replaced")
             self.notes.append(f"resuming from {path.name}, step {self.counters.step}, {self.counters.games} games")
         if not exact:
-            self._take(self.store.count_all())
+            self._add_to_replay(self.store.commit_all())
         self.self_play.begin(self.store.known if not exact else frozenset())
         self.refresh_player(self.learner.average)
 
@@ -93,23 +93,25 @@ class Session:
             self_play = checkpoint.state["self_play"]
             arrays = {name.removeprefix("replay."): tensor.numpy() for name, tensor in replay.items()}
         with naming(path, StorageError):
-            self.learner.restore(trainer, self.counters.step)
+            self.learner.load_state_dict(trainer, self.counters.step)
             self.self_play.restore(checkpoint.games, self_play)
         self.store = GameStore(self.folder.games, self.counters.games, self.spec)
         with naming(self.folder.games, StorageError):
             self.replay.add(self.store.newest(self.config.replay.window))
         with naming(path, StorageError):
-            self.replay.restore(arrays)
+            self.replay.load_state_dict(arrays)
 
     def save(self) -> None:
         """Saves a checkpoint."""
-        with self.paused():
-            games, self_play = self.self_play.saved()
+        with self.pause_self_play():
+            games, self_play = self.self_play.snapshot()
             state = {"counters": asdict(self.counters), "self_play": self_play}
         current = self.averaged_player()
-        about = self.spec.about(self.counters.step, self.counters.games)
-        tensors = self.learner.saved()
-        tensors |= {f"replay.{name}": torch.from_numpy(array.copy()) for name, array in self.replay.saved().items()}
+        about = self.spec.metadata(self.counters.step, self.counters.games)
+        tensors = self.learner.state_dict()
+        tensors |= {
+            f"replay.{name}": torch.from_numpy(array.copy()) for name, array in self.replay.state_dict().items()
+        }
         checkpoint = Checkpoint(player_bytes(current, about), tensors, games, state)
         save_checkpoint(self.folder.checkpoints, self.counters.round, checkpoint, self.config)
         keep_newest(self.folder.checkpoints, self.config.keep_checkpoints)
@@ -123,7 +125,7 @@ class Session:
     def prediction_errors(self, player: Any) -> dict[str, list[float | None]]:
         """Measures the errors of a player's model by unroll depth; empty without a learned model."""
         measure = algorithm_of(self.config).prediction_errors
-        with self.paused():
+        with self.pause_self_play():
             return {} if measure is None else measure(player, self.replay)
 
     def refresh_player(self, weights: dict[str, torch.Tensor]) -> None:
@@ -167,15 +169,15 @@ class Session:
             )
 
     def take_games(self, finished: list[GameRecord]) -> list[GameRecord]:
-        """Stores finished games and adds them to the replay buffer; returns those that count from now on."""
-        counting = self.store.append(finished)
-        self._take(counting)
-        return counting
+        """Stores finished games and adds them to the replay buffer; returns the newly committed ones."""
+        committed = self.store.append(finished)
+        self._add_to_replay(committed)
+        return committed
 
-    def _take(self, games: list[GameRecord]) -> None:
+    def _add_to_replay(self, games: list[GameRecord]) -> None:
         added = self.replay.add(games)
         self._report_support()
-        self.counters.games = self.store.counted
+        self.counters.games = self.store.committed
         self.counters.positions += added
         self.counters.owed += added * self.config.learner.passes / self.config.learner.batch_size
 

@@ -23,11 +23,11 @@ from pondertree.learn.evaluation.async_evaluation import AsyncEvaluation
 from pondertree.learn.evaluation.ladder import check_opponents, opponents_of
 from pondertree.learn.evaluation.metrics import Metrics
 from pondertree.learn.evaluation.player_evaluation import PlayerEvaluator
-from pondertree.learn.evaluation.progress import Status, Watcher
 from pondertree.learn.loop.actor_learner import run_concurrently, run_synchronously
 from pondertree.learn.loop.devices import check_memory, choose_device
 from pondertree.learn.loop.limits import Limits
 from pondertree.learn.loop.session import Session
+from pondertree.learn.report.progress import Status, Watcher
 from pondertree.validation import shown
 
 
@@ -74,7 +74,7 @@ def train(
         raise InvalidArgumentError(
             f"muzero.support must be above 0 for {spec.name}: rewards may exceed [-1, 1] (30 represents up to 1,000)"
         )
-    if spec.info.is_plain:
+    if spec.info.is_two_player_zero_sum:
         check_opponents(opponents_of(config), spec.info)
     device = choose_device(config.device)
     config = config.with_values(game=spec.name, device=str(device))
@@ -128,7 +128,7 @@ class TrainingRun:
                 except KeyboardInterrupt:
                     finished = False
                     self._watcher.note("interrupted: saving")
-                self._session.paused = nullcontext
+                self._session.pause_self_play = nullcontext
                 self._save()
                 if finished:
                     self._report_evaluation(wait=True)
@@ -151,7 +151,7 @@ class TrainingRun:
         )
 
     def _after_round(self, games: list[GameRecord], losses: dict[str, torch.Tensor]) -> None:
-        numbers = self._losses = self._session.learner.check(losses)
+        numbers = self._losses = self._session.learner.checked_losses(losses)
         self._session.counters.elapsed = self._limits.elapsed
         self._metrics.add(self._round_line(games, numbers))
         now = time.monotonic()
@@ -227,5 +227,5 @@ class TrainingRun:
 
 
 def _warn(text: str) -> None:
-    """Reports a message as a warning, where no watcher is given."""
+    """Reports a message as a warning, the default without a watcher."""
     warnings.warn(text, stacklevel=2)

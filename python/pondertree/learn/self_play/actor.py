@@ -1,7 +1,7 @@
 """Self-play: many concurrent games, one move in each at a time, searched in shared batches.
 
 Every random draw is keyed by the run's seed, the number of the game and the number of the move, so that an unfinished
-game is determined by its moves and what was recorded with them.
+game is determined by its moves and their recorded searches.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from pondertree import validation
 from pondertree.envs.gymnasium import check_reward
 from pondertree.errors import GameContractError, InvalidArgumentError, UsageError
-from pondertree.game import game_mistakes
-from pondertree.learn.config.game_spec import GameSpec, play_in
+from pondertree.game import as_contract_error
+from pondertree.learn.config.game_spec import GameSpec, next_state
 from pondertree.learn.config.schema import Config
 from pondertree.learn.config.sections import SelfPlayConfig
 from pondertree.learn.data.observations import observation_bytes
+from pondertree.learn.data.ragged import LegalActions
 from pondertree.learn.data.records import GameRecord, check_games
-from pondertree.learn.data.targets import LegalActions
 from pondertree.learn.self_play.episode import CONSECUTIVE_SEARCHES, Episode, Resignation
 from pondertree.learn.self_play.searches import searches_of
 from pondertree.random import Random, fold, fold_array, uniform_array
@@ -71,7 +71,7 @@ class SelfPlay:
         self._workers: ThreadPoolExecutor | None = None
 
     def begin(self, known: frozenset[int] = frozenset()) -> None:
-        """Fills up with new games, leaving out the finished games `known`."""
+        """Starts new games up to `games_at_once`; removes unfinished copies of the finished games `known`."""
         self.games = [game for game in self.games if game.number not in known][: self._play.games_at_once]
         self.next_number = max([self.next_number, *(number + 1 for number in known)])
         while len(self.games) < self._play.games_at_once:
@@ -158,8 +158,8 @@ class SelfPlay:
         if self._spec.is_environment:
             # Recorded, since positions of an environment cannot be replayed.
             game.seen.append(observation_bytes(game.state.observation(), self._spec))
-        state = game.state = play_in(game.state, action)
-        with game_mistakes(self._spec.info, "when asked about a state"):
+        state = game.state = next_state(game.state, action)
+        with as_contract_error(self._spec.info, "while reading its state"):
             is_over = bool(state.is_terminal)
             if self._spec.info.has_rewards:
                 game.rewards.append(float(state.rewards()[0]))
@@ -219,14 +219,14 @@ class SelfPlay:
             for _ in range(numbers.below(self._play.opening_plies + 1)):
                 legal = game.state.legal_actions()
                 action = int(legal[numbers.choose(len(legal))])
-                after = play_in(game.state, action)
+                after = next_state(game.state, action)
                 if after.is_terminal:
                     break
                 game.opening.append(action)
                 game.state = after
         return game
 
-    def saved(self) -> tuple[list[GameRecord], dict[str, Any]]:
+    def snapshot(self) -> tuple[list[GameRecord], dict[str, Any]]:
         """Returns the unfinished games and JSON-compatible state to resume them."""
         return [game.record([]) for game in self.games], {
             "next_number": self.next_number,
@@ -237,7 +237,7 @@ class SelfPlay:
         }
 
     def restore(self, records: list[GameRecord], data: dict[str, Any]) -> None:
-        """Restores what `saved` returned, after validation."""
+        """Restores what `snapshot` returned, after validation."""
         check_games(records, self._spec, finished=False)
         try:
             self.next_number = validation.whole_number(data["next_number"], "next_number", most=1 << 62)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.errors import GameContractError
-from pondertree.learn.config.game_spec import GameSpec, play_in
+from pondertree.learn.config.game_spec import GameSpec, next_state
 from pondertree.learn.config.sections import SelfPlayConfig
 from pondertree.learn.data.observations import observation_bytes
 from pondertree.learn.data.records import GameRecord
@@ -37,7 +37,7 @@ class Episode:
     low: list[int] = field(default_factory=lambda: [0, 0])
     """Consecutive root values of each player below the resignation threshold."""
     would_resign: int = -1
-    """The player who would have resigned, in a game played on to check it; -1 for none."""
+    """The player who would have resigned, in a game continued as a check of resignation; -1 for none."""
 
     @property
     def plies(self) -> int:
@@ -68,12 +68,12 @@ class Episode:
         """Rebuilds the game of a record; an environment replays its episode from the seed `key`."""
         state = spec.start(key)
         for move in record.opening.tolist():
-            state = play_in(state, move)
+            state = next_state(state, move)
         seen = list(record.seen.reshape(len(record.moves), -1)) if len(record.seen) else []
         for place, move in enumerate(record.moves.tolist()):
             if seen and not np.array_equal(observation_bytes(state.observation(), spec), seen[place]):
                 raise GameContractError(f"episode {record.number} is not reproducible from its seed and actions")
-            state = play_in(state, move)
+            state = next_state(state, move)
         ends = np.cumsum(record.counts, dtype=np.int64)[:-1]
         return cls(
             number=record.number,
@@ -131,5 +131,5 @@ class Resignation:
         return list(self._checked)
 
     def add_check(self, false_positive: bool) -> None:
-        """Adds the outcome of a game that was played on after a resignation."""
+        """Adds the outcome of a checked resignation."""
         self._checked.append(false_positive)

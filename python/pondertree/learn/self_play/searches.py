@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.learn.config.schema import Config
-from pondertree.learn.data.targets import LegalActions, pruned_policy
+from pondertree.learn.data.policy_targets import pruned_policy
+from pondertree.learn.data.ragged import LegalActions
 from pondertree.presets import AlphaZero, Gumbel, MuZero
 from pondertree.search.base import Search
 from pondertree.search.forest import Forest
@@ -33,7 +34,7 @@ class Searches:
     """(configuration, evaluator or model, simulations, solve) -> evaluation search."""
     policies: Policies
     add_noise: bool | None
-    """`add_noise` of a full self-play search; Gumbel search samples by itself."""
+    """`add_noise` of a full self-play search; Gumbel search has its own root randomness."""
 
 
 def searches_of(config: Config) -> Searches:

@@ -1,4 +1,4 @@
-"""Network architectures for a game: which heads, action encoding and downsampling its observations call for."""
+"""Network architectures for a game: heads, action encoding and downsampling by the shape of its observations."""
 
 from __future__ import annotations
 

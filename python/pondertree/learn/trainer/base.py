@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from pondertree.errors import StorageError, TrainingError
-from pondertree.gpu.captured_step import Steps
+from pondertree.gpu.captured_step import GraphedSteps
 from pondertree.learn.config.schema import Config
 from pondertree.learn.config.sections import LearnerConfig
 from pondertree.validation import brief
@@ -43,30 +43,30 @@ class Trainer(ABC):
         self._average_weight = torch.zeros((), device=device)
         """Weight of the current weights in the moving average at this step."""
         # Of the optimisers only AdamW keeps its whole state on the device, as a captured step requires.
-        self.steps = Steps(device, self.loss_and_update, captured=config.learner.optimiser == "adamw")
+        self.steps = GraphedSteps(device, self.loss_and_update, captured=config.learner.optimiser == "adamw")
 
     @abstractmethod
     def learn_from(self, replay: Any, progress: float) -> dict[str, torch.Tensor]:
-        """Runs one step on a batch sampled from `replay`; returns the losses on the device, for `check`."""
+        """Runs one step on a batch sampled from `replay`; returns the losses on the device, for `checked_losses`."""
 
     @abstractmethod
     def loss_and_update(self, inputs: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
         """Computes the losses of a step and calls `optimise`; captured as a CUDA graph, so it must not synchronise."""
 
-    def numbers(self) -> np.random.Generator:
+    def step_generator(self) -> np.random.Generator:
         """Returns the random generator of this step."""
         return np.random.Generator(np.random.Philox(key=[self._seed, self.step]))
 
     def run_step(self, inputs: Sequence[NDArray[Any]], progress: float) -> dict[str, torch.Tensor]:
         """Runs `loss_and_update` on these inputs with this step's learning rate and averaging weight."""
-        rate = self.rate(progress)
+        rate = self.learning_rate(progress)
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], torch.Tensor):
                 group["lr"].fill_(rate)
             else:
                 group["lr"] = rate
         self.step += 1
-        # Early on the average follows closely, or it would long be dominated by the initial weights.
+        # Early averaging weights are larger, so that the initial weights do not dominate the average for long.
         self._average_weight.fill_(1.0 - min(self._config.averaged, (self.step + 1) / (self.step + 10)))
         return self.steps(inputs)
 
@@ -94,7 +94,7 @@ class Trainer(ABC):
             return torch.optim.AdamW(groups, lr=torch.tensor(rate, device=self.device), capturable=True)
         return torch.optim.AdamW(groups, lr=rate)
 
-    def rate(self, progress: float) -> float:
+    def learning_rate(self, progress: float) -> float:
         """Returns the learning rate of this step: linear warm-up, constant, linear decay; `progress` is in [0, 1]."""
         config = self._config
         warm = min((self.step + 1) / config.warm_up, 1.0) if config.warm_up else 1.0
@@ -112,7 +112,7 @@ class Trainer(ABC):
                 else:
                     self.average[name].copy_(tensor)
 
-    def check(self, losses: Mapping[str, torch.Tensor]) -> dict[str, float]:
+    def checked_losses(self, losses: Mapping[str, torch.Tensor]) -> dict[str, float]:
         """Returns the losses as floats; raises `TrainingError` if one is not finite."""
         numbers = {name: float(tensor) for name, tensor in losses.items()}
         wrong = [name for name, number in numbers.items() if not np.isfinite(number)]
@@ -127,7 +127,7 @@ class Trainer(ABC):
     def _format(tensor: torch.Tensor) -> torch.memory_format:
         return torch.channels_last if tensor.ndim == 4 else torch.contiguous_format
 
-    def saved(self) -> dict[str, torch.Tensor]:
+    def state_dict(self) -> dict[str, torch.Tensor]:
         """Returns all state needed to resume, as CPU tensors by name."""
         tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
         tensors |= {f"average.{name}": tensor for name, tensor in self.average.items()}
@@ -137,8 +137,8 @@ class Trainer(ABC):
         contiguous = torch.contiguous_format
         return {name: tensor.detach().cpu().clone(memory_format=contiguous) for name, tensor in tensors.items()}
 
-    def restore(self, tensors: Mapping[str, torch.Tensor], step: int) -> None:
-        """Restores what `saved` returned after `step` steps; raises `StorageError` if it does not fit."""
+    def load_state_dict(self, tensors: Mapping[str, torch.Tensor], step: int) -> None:
+        """Restores what `state_dict` returned after `step` steps; raises `StorageError` if it does not fit."""
         parts: dict[str, dict[str, torch.Tensor]] = {"network": {}, "average": {}, "optimiser": {}}
         for name, tensor in tensors.items():
             part, _, rest = name.partition(".")

@@ -36,16 +36,16 @@ class LatentModelTrainer(Trainer):
         self._muzero = config.muzero
         self._shape = spec.shape
         self._symmetries = SymmetryTransforms(spec.symmetries, device)
-        wanted = config.muzero.reanalyse > 0.0 or config.muzero.fresh_values
-        self._reanalysis = Reanalysis(spec, config, self.network) if wanted else None
+        is_enabled = config.muzero.reanalyse > 0.0 or config.muzero.fresh_values
+        self._reanalysis = Reanalysis(spec, config, self.network) if is_enabled else None
 
     def learn_from(self, replay: TrajectoryBuffer, progress: float) -> dict[str, torch.Tensor]:
         """Runs one step on an unrolled batch; returns the losses on the device."""
-        numbers = self.numbers()
-        batch = replay.sample(self._config.batch_size, numbers, later=self._muzero.consistency > 0.0)
+        generator = self.step_generator()
+        batch = replay.sample(self._config.batch_size, generator, later=self._muzero.consistency > 0.0)
         if self._reanalysis is not None:
             self._reanalysis.refresh_targets(batch, replay, self.average, self.step)
-        losses, errors = self.learn(batch, numbers.integers(len(self._symmetries), size=len(batch.places)), progress)
+        losses, errors = self.learn(batch, generator.integers(len(self._symmetries), size=len(batch.places)), progress)
         if self._muzero.priority > 0.0:
             replay.update_priorities(batch.places, errors.cpu().numpy())
         return losses
@@ -144,7 +144,7 @@ def inputs_of(batch: UnrolledBatch, symmetry_ids: NDArray[np.int64]) -> list[NDA
 
 
 def policy_losses(logits: torch.Tensor, actions: torch.Tensor, policy: torch.Tensor) -> torch.Tensor:
-    """Returns the cross-entropy [B] over all actions: inside the tree only the policy says which are legal."""
+    """Returns the cross-entropy [B] over all actions: inside the tree the policy alone encodes legality."""
     number = logits.shape[1]
     log_shares = functional.log_softmax(logits.float(), dim=1)
     # An extra column for the padding action.
@@ -168,7 +168,7 @@ def prediction_errors_by_depth(player: Any, replay: TrajectoryBuffer) -> dict[st
         return {}
     first = int((1.0 - NEWEST) * length)
     chosen = np.unique(np.linspace(first, length - 1, POSITIONS).astype(np.int64))
-    batch = replay.take(chosen, np.random.default_rng(0))
+    batch = replay.gather(chosen, np.random.default_rng(0))
     device = next(player.parameters()).device
 
     def send(array: Any) -> torch.Tensor:

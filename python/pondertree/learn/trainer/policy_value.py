@@ -72,9 +72,9 @@ class PolicyValueTrainer(Trainer):
 
     def learn_from(self, replay: ReplayBuffer, progress: float) -> dict[str, torch.Tensor]:
         """Runs one step on a sampled batch; returns the losses on the device."""
-        numbers = self.numbers()
-        batch = replay.sample(self._config.batch_size, numbers)
-        return self.learn(batch, numbers.integers(len(self._symmetries), size=len(batch.results)), progress)
+        generator = self.step_generator()
+        batch = replay.sample(self._config.batch_size, generator)
+        return self.learn(batch, generator.integers(len(self._symmetries), size=len(batch.results)), progress)
 
     def learn(self, batch: TrainingBatch, symmetry_ids: NDArray[np.int64], progress: float) -> dict[str, torch.Tensor]:
         """Runs one step on a batch, each row under its symmetry."""

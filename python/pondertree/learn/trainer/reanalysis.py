@@ -55,7 +55,7 @@ class Reanalysis:
 
         Rows are sampled independently, so the first ones are a random subset.
         """
-        self._take(weights)
+        self._update_player(weights)
         every = batch.actions[:, :, 0] < self._num_actions
         if self._fresh_values:
             rows = (batch.places[:, None] + np.arange(every.shape[1]))[every]
@@ -91,7 +91,7 @@ class Reanalysis:
             later[some] = self._values(self._seen(replay, places))[where]
         return returns.values_with(later, self._discount)
 
-    def _take(self, weights: dict[str, torch.Tensor]) -> None:
+    def _update_player(self, weights: dict[str, torch.Tensor]) -> None:
         if self._player is None:
             self._player = player_of(self._network)
             self._model = TorchModel(self._player)

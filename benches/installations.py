@@ -1,7 +1,7 @@
-"""The two sides of a comparison: versions of the package, each a wheel or a Python interpreter.
+"""Installed versions of the package to compare, each given as a wheel or a Python interpreter.
 
-A wheel is installed with this interpreter's version of NumPy into a virtual environment beside this file, which is kept
-under the wheel's hash.
+A wheel is installed with this interpreter's version of NumPy into a virtual environment beside this file, cached by
+the wheel's hash.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ SINGLE_THREADED = {
 
 @dataclass(frozen=True)
 class Side:
-    """A version of the package that can be run."""
+    """An installed version of the package."""
 
     python: Path
     environment: dict[str, str]
 
 
 def side(given: Path | None) -> Side:
-    """A wheel's environment, made if there is none; an interpreter as it is; None is this interpreter."""
+    """Returns the environment of a wheel (created if missing), of an interpreter, or of this one (None)."""
     environment = os.environ | SINGLE_THREADED
     if given is None:
         return Side(Path(sys.executable), environment)

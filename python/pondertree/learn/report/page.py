@@ -11,13 +11,13 @@ from pondertree.errors import InvalidArgumentError, MissingExtraError, StorageEr
 from pondertree.files import make_folder, reading, write_bytes
 from pondertree.learn.config.schema import data_of_text
 from pondertree.learn.config.sections import OPPONENT
-from pondertree.learn.evaluation.metrics import Summary, read_summary
-from pondertree.learn.evaluation.plots import MODEL_QUALITY, draw_plots
-from pondertree.learn.evaluation.progress import clock
 from pondertree.learn.evaluation.ratings import games_of, interval, rating_of
-from pondertree.learn.evaluation.sample_pages import STYLE as GAMES_STYLE
-from pondertree.learn.evaluation.sample_pages import section
-from pondertree.learn.evaluation.samples import choose_samples, game_factory
+from pondertree.learn.report.plots import MODEL_QUALITY, draw_plots
+from pondertree.learn.report.progress import clock
+from pondertree.learn.report.samples import choose_samples, game_factory
+from pondertree.learn.report.samples_html import STYLE as GAMES_STYLE
+from pondertree.learn.report.samples_html import samples_html
+from pondertree.learn.report.summary import Summary, read_summary
 from pondertree.optional import require
 
 STYLE = """\
@@ -57,16 +57,16 @@ def _write_report(out: Path, factory: Callable[[], Any] | None) -> tuple[Path, s
     evaluation = config.get("evaluation")
     simulations = evaluation.get("simulations") if isinstance(evaluation, dict) else None
     samples = choose_samples(out, summary.evaluations, simulations if type(simulations) is int else None)
-    games = section(samples, factory or game_factory(str(config.get("game"))))
+    games = samples_html(samples, factory or game_factory(str(config.get("game"))))
     path = out / "report.html"
-    write_bytes(path, page(summary, drawings, complaint, games).encode(errors="replace"), "report")
+    write_bytes(path, report_html(summary, drawings, complaint, games).encode(errors="replace"), "report")
     return path, complaint
 
 
-def page(summary: Summary, drawings: list[str], complaint: str = "", games: str = "") -> str:
+def report_html(summary: Summary, drawings: list[str], complaint: str = "", games: str = "") -> str:
     """Returns the HTML page; `games` is HTML."""
     last = summary.last
-    facts = {
+    overview = {
         "games": f"{last.get('games', 0):,}",
         "positions": f"{last.get('positions', 0):,}",
         "steps": f"{last.get('step', 0):,}",
@@ -75,8 +75,8 @@ def page(summary: Summary, drawings: list[str], complaint: str = "", games: str 
         "value loss": _number(last.get("value_loss")),
     }
     if "reward_loss" in last:
-        facts["reward loss"] = _number(last["reward_loss"])
-    rows = "".join(f"<tr><td>{name}</td><td>{text}</td></tr>" for name, text in facts.items())
+        overview["reward loss"] = _number(last["reward_loss"])
+    rows = "".join(f"<tr><td>{name}</td><td>{text}</td></tr>" for name, text in overview.items())
     title = html.escape(_title(summary.config))
     parts = [
         f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>",
@@ -120,8 +120,8 @@ def _evaluations(lines: list[dict[str, Any]]) -> str:
         scores = [_percent(line["scores"].get(other)) for other in opponents]
         elo = str(rating_of(line) or "")
         shares = [_percent(line.get(name)) for name in exact]
-        brought = [f"{line[name]:.2f}" if name in line else "" for name in returns]
-        cells = [line["name"], clock(line["elapsed"]), *scores, *([] if returns else [elo]), *shares, *brought]
+        episode_returns = [f"{line[name]:.2f}" if name in line else "" for name in returns]
+        cells = [line["name"], clock(line["elapsed"]), *scores, *([] if returns else [elo]), *shares, *episode_returns]
         rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
     head = "".join(f"<th>{html.escape(name.replace('_', ' '))}</th>" for name in heads)
     return f"<table><tr>{head}</tr>{''.join(rows)}</table>{_scale(lines, opponents)}"

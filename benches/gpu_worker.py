@@ -1,4 +1,4 @@
-"""One version of the package on a GPU: prepares, measures and checks cases of `gpu_cases.py`. `gpu_compare.py` asks.
+"""The worker process of `gpu_compare.py`: runs cases of `gpu_cases.py` with one version of the package.
 
 Only public names are used, so that the same script runs with other versions of the package.
 """
@@ -24,7 +24,7 @@ from pondertree.evaluators import Torch
 from pondertree.models import TorchModel
 
 DTYPE = torch.bfloat16 if DEVICE == "cuda" else torch.float32
-#: Before measurements: libraries choose their kernels, and graphs are captured.
+#: Runs before measurements, in which libraries select kernels and graphs are captured.
 WARM_UPS = 4
 #: One search, from the roots to the visits of every tree.
 Work = Callable[[], Any]
@@ -67,7 +67,7 @@ _works: dict[str, Work] = {}
 
 
 def prepare(name: str, *, small: bool) -> dict[str, Any]:
-    """Makes the network of a case, and searches until it is warm."""
+    """Creates the network of a case and warms up."""
     case = cases([name], small=small)[name]
     _works[name] = _game_work(case) if isinstance(case, GameCase) else _latent_work(case)
     for _ in range(1 if small else WARM_UPS):
@@ -76,7 +76,7 @@ def prepare(name: str, *, small: bool) -> dict[str, Any]:
 
 
 def measure(name: str, *, rounds: int) -> dict[str, Any]:
-    """The median seconds of a case's search, and a hash of the visits in every tree."""
+    """Returns the median seconds of a case's search and a hash of the visits per tree."""
     seconds = []
     for _ in range(rounds):
         begun = time.perf_counter()
@@ -90,7 +90,7 @@ def _hashes(visits: Any) -> list[str]:
 
 
 def results(*, small: bool) -> dict[str, list[str]]:
-    """Hashes of the visits in every tree, by searches whose networks are exact: they do not depend on the device."""
+    """Returns hashes of the visits per tree, with exact networks: equal on every device."""
     trees, sims = (4, 4) if small else (500, 60)
     found = {}
     for game, settings in GAMES.items():
@@ -108,11 +108,14 @@ def results(*, small: bool) -> dict[str, list[str]]:
     return found
 
 
-def about() -> dict[str, str]:
-    """What is measured, and on what."""
+def environment() -> dict[str, str]:
+    """Returns the measured version and the device."""
     device = torch.cuda.get_device_name(0) if DEVICE == "cuda" else "no GPU"
     return {"package": str(Path(pondertree.__file__).parent), "torch": torch.__version__, "device": device}
 
 
 if __name__ == "__main__":
-    serve(rates={}, answers={"prepare": prepare, "measure": measure, "results": results, "about": about})
+    serve(
+        rates={},
+        answers={"prepare": prepare, "measure": measure, "results": results, "environment": environment},
+    )

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from pondertree.game import move_text
 from pondertree.games import Chess, player_names
-from pondertree.learn.evaluation.board_svg import COLOURS, board_svg
-from pondertree.learn.evaluation.samples import Sample
+from pondertree.learn.report.board_svg import COLOURS, board_svg
+from pondertree.learn.report.samples import Sample
 
 #: Limits per game: positions drawn, actions listed, characters of a text board.
 MOST_POSITIONS, MOST_ACTIONS, MOST_TEXT = 400, 2000, 4000
@@ -78,10 +78,10 @@ class Position(NamedTuple):
     move: str
     """The move as displayed; empty at the start."""
     mark: str
-    """The move as `board_svg` takes it."""
+    """The move in the notation of `board_svg`."""
 
 
-def section(samples: Sequence[Sample], factory: Callable[[], Any] | None) -> str:
+def samples_html(samples: Sequence[Sample], factory: Callable[[], Any] | None) -> str:
     """Returns the sample games as an HTML fragment; `factory` gives the starting states for replaying them."""
     if not samples:
         return ""
@@ -111,10 +111,10 @@ def replay(sample: Sample, factory: Callable[[], Any] | None) -> list[Position]:
 def _game(sample: Sample, factory: Callable[[], Any] | None) -> str:
     names = player_names(factory, len(sample.players))
     colours = COLOURS.get(factory)
-    told = names if colours is None else [", ".join(pair) for pair in zip(names, colours, strict=True)]
+    labels = names if colours is None else [", ".join(pair) for pair in zip(names, colours, strict=True)]
     sides = " against ".join(
         f"{html.escape(player)} ({html.escape(name)})" if len(names) > 1 else html.escape(player)
-        for player, name in zip(sample.players, told, strict=True)
+        for player, name in zip(sample.players, labels, strict=True)
     )
     positions = replay(sample, factory)
     count = len(sample.opening) + len(sample.moves)
@@ -129,7 +129,7 @@ def _game(sample: Sample, factory: Callable[[], Any] | None) -> str:
         f'<section class="game"><h3>{html.escape(sample.title)}</h3>'
         f'<p class="players">{sides}: {html.escape(", ".join(facts))}.</p>'
         + (f'<div class="positions">{figures}</div>' if figures else "")
-        + f'<p class="moves">{_moves(sample, positions)}</p>{_curve(sample)}</section>'
+        + f'<p class="moves">{_moves(sample, positions)}</p>{_value_chart_svg(sample)}</section>'
     )
 
 
@@ -182,7 +182,7 @@ def _moves(sample: Sample, positions: list[Position]) -> str:
     return label + " ".join(parts) + more
 
 
-def _curve(sample: Sample) -> str:
+def _value_chart_svg(sample: Sample) -> str:
     """Returns a chart of accumulated rewards and root values of an episode."""
     if len(sample.rewards) < 2:
         return ""

@@ -16,8 +16,8 @@ from rich.console import Console
 
 from pondertree.learn import train
 from pondertree.learn.data.checkpoint import Counters
-from pondertree.learn.evaluation.progress import PanelWatcher, Status, Watcher
 from pondertree.learn.evaluation.ratings import rating_of
+from pondertree.learn.report.progress import PanelWatcher, Status, Watcher
 
 
 def test_panel_prints_notes_verbatim() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from pondertree.errors import InvalidArgumentError, MissingExtraError, PlayerError
 from pondertree.match import Adjudication, MatchResult, UciEntrant, play_match
-from pondertree.match.uci import _value
+from pondertree.match.uci_player import _value
 
 pytest.importorskip("chess.engine")
 

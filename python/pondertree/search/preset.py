@@ -17,7 +17,7 @@ Preset = TypeVar("Preset", bound=type)
 
 
 class DefaultSimulations(int):
-    """A default number of simulations, which a `time_limit` alone lifts; a given number holds beside it."""
+    """A default number of simulations, which `time_limit` replaces; a given number applies in addition to it."""
 
 
 def _simulations(value: Any, name: str) -> int | list[int]:
@@ -27,7 +27,7 @@ def _simulations(value: Any, name: str) -> int | list[int]:
 
 
 def simulations(default: int) -> Any:
-    """Returns the field `num_simulations`: one number, one per row of a batch, or None with a time limit."""
+    """Returns the field `num_simulations`: a number, a list with one per row of a batch, or None with a time limit."""
     return option(DefaultSimulations(default), _simulations, optional=True)
 
 
@@ -50,7 +50,7 @@ def preset(cls: Preset) -> Preset:
     return cls
 
 
-#: Options and their names in other libraries. Of several options in one key, a preset has one.
+#: Options and their names in other libraries; a preset has one of the options of a key.
 SYNONYMS = {
     ("num_simulations", "iterations"): "num_simulations iterations iteration_limit max_iterations n_iterations n_iter "
     "num_iterations simulations n_simulations max_simulations num_sims n_sims nsims sims budget playouts num_playouts "

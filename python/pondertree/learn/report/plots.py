@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pondertree.learn.evaluation.metrics import Summary
 from pondertree.learn.evaluation.ratings import rating_of
+from pondertree.learn.report.summary import Summary
 from pondertree.optional import require
 
 

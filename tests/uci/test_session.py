@@ -147,9 +147,9 @@ def test_table_endings_are_won_with_little_time(fen: str) -> None:
             client.send(f"position fen {fen} moves {' '.join(moves)}", "go movetime 100")
             moves.append(client.wait(len(moves) + 1))
             if state.to_play == 0:
-                told = field(client.infos()[-1], "score mate")
-                assert left is None or told == left - 1
-                left = told
+                reported = field(client.infos()[-1], "score mate")
+                assert left is None or reported == left - 1
+                left = reported
             state = state.play(state.parse_action(moves[-1]))
         assert (state.termination, left) == ("checkmate", 1)
 

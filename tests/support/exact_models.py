@@ -1,7 +1,8 @@
-"""Exact learned models, in batches: positions of a game, and small decision problems."""
+"""Exact learned models: positions of a game, one or in batches, and small decision problems."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -9,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from pondertree.random import fold
+
 NEVER = -1e9
 
 
 @dataclass(frozen=True)
-class Guess:
+class RandomOutputs:
     """Pseudorandom logits and values, functions of the observation. Exact as float32."""
 
     seed: int = 0
@@ -29,14 +32,14 @@ class Guess:
         return np.array(logits), np.array(values)
 
 
-def know_nothing(state: Any) -> tuple[Any, float]:
+def uniform_outputs(state: Any) -> tuple[Any, float]:
     """Returns uniform logits and the value 0."""
     return np.zeros(state.num_actions), 0.0
 
 
 @dataclass
-class Rules:
-    """The rules of a two-player game as a model: hidden states are positions, looked up by their observations.
+class ExactBatchModel:
+    """The exact model of a two-player game, in batches: hidden states are positions, looked up by their observations.
 
     Below the root an illegal move has the logit -1e9, so that its prior is 0. The end of the game pays its result to
     the player who moved there, with discount 0, which hides predictions beyond it. Otherwise the discount is 1,
@@ -44,7 +47,7 @@ class Rules:
     """
 
     starts: Sequence[Any]
-    evaluate: Callable[[Any], tuple[Any, float]] = know_nothing
+    evaluate: Callable[[Any], tuple[Any, float]] = uniform_outputs
     seen: list[Any] = field(default_factory=list)
     """The observations of every call of `initial_inference`."""
 
@@ -88,7 +91,7 @@ def objects(states: Sequence[Any]) -> Any:
     return array
 
 
-class Decisions:
+class TabularDecisionModel:
     """A decision problem of one player: in each of a few states, every action pays a reward and leads to a state.
 
     The model's steps are exact, its values are 0. Observations are numbers of states.
@@ -117,8 +120,8 @@ class Decisions:
         return q
 
 
-class Wide:
-    """A model with very many actions, whose few different answers are looked up."""
+class LargeActionModel:
+    """A model with very many actions, whose outputs come from a small table."""
 
     def __init__(self, num_actions: int, answers: int = 61) -> None:
         numbers = np.random.default_rng(1)
@@ -136,3 +139,55 @@ class Wide:
     def evaluate(self, hidden: Any) -> tuple[Any, Any]:
         keys = hidden[:, 0] % len(self.values)
         return self.logits[keys], self.values[keys]
+
+
+@dataclass(frozen=True)
+class HashedOutputs:
+    """Pseudorandom policies and values, functions of the observation."""
+
+    seed: int = 0
+    levels: int = 1001
+    """Few levels give equal numbers, so that ties occur."""
+
+    def value(self, state: Any) -> float:
+        """Returns the value for the player to move."""
+        return self._number(state, 10**6) * 2.0 - 1.0
+
+    def logits(self, state: Any) -> list[float]:
+        """Returns the logits of all actions, legal or not."""
+        return [4.0 * self._number(state, action) - 2.0 for action in range(state.num_actions)]
+
+    def _number(self, state: Any, what: int) -> float:
+        key = fold(self.seed, zlib.crc32(np.asarray(state.observation(), dtype=np.float32).tobytes()))
+        return fold(key, what) % self.levels / (self.levels - 1)
+
+    def evaluate_states(self, states: Sequence[Any]) -> tuple[Any, Any]:
+        """Returns logits and values, as an evaluator of states."""
+        return np.array([self.logits(state) for state in states]), np.array([self.value(state) for state in states])
+
+
+@dataclass(frozen=True)
+class ExactModel:
+    """The exact model of a two-player game. Illegal moves have the logit -1e9 below the root; an end pays its result to
+    the player who moved there, with discount 0. Observations are ignored: the root is `start`.
+    """
+
+    start: Any
+    guess: HashedOutputs = HashedOutputs()
+
+    def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
+        """Returns the starting position, with the logits of illegal moves too, which the search masks."""
+        return [self.start], [self.guess.logits(self.start)], [self.guess.value(self.start)]
+
+    def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
+        """Returns the step; ends and illegal moves are absorbing."""
+        (state,), action = hidden_states, int(actions[0])
+        if state.is_terminal or action not in state.legal_actions():
+            return [state], [0.0], [[0.0] * state.num_actions], [0.0], [0.0]
+        mover = state.to_play
+        state = state.play(action)
+        if state.is_terminal:
+            return [state], [state.returns()[mover]], [[0.0] * state.num_actions], [0.0], [0.0]
+        legal = set(state.legal_actions())
+        logits = [logit if action in legal else NEVER for action, logit in enumerate(self.guess.logits(state))]
+        return [state], [0.0], [logits], [self.guess.value(state)], [1.0 if state.to_play == mover else -1.0]

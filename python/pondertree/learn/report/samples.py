@@ -1,6 +1,6 @@
 """The three sample games of a report: the newest of self-play, and two of the last evaluation, one per side.
 
-Without such an evaluation all are of self-play; of environments, episodes.
+Without an evaluation all are from self-play. Environments have episodes: the best, the median and the worst.
 """
 
 from __future__ import annotations

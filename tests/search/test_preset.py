@@ -20,7 +20,7 @@ import pondertree
 from pondertree.chess import MCTS, mcts_search
 from pondertree.evaluators import Uniform
 from pondertree.games import Chess, ConnectFour
-from pondertree.search.options import SearchOptions
+from pondertree.search.preset import SearchOptions
 
 PRESETS = [pondertree.UCT, pondertree.AlphaZero, pondertree.MuZero, pondertree.Gumbel, pondertree.Hybrid, MCTS]
 SHARED = [each.name for each in dataclasses.fields(SearchOptions)]
@@ -96,7 +96,7 @@ def test_unknown_option_error_is_value_error_and_type_error() -> None:
 
 
 def test_every_synonym_leads_to_an_option_of_some_preset() -> None:
-    from pondertree.search.options import SYNONYMS
+    from pondertree.search.preset import SYNONYMS
 
     known = {name for preset in PRESETS for name in inspect.signature(preset).parameters} | {"iterations"}
     for options in SYNONYMS:

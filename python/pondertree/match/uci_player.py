@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pondertree import validation
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
-from pondertree.match.players import Choice, Entrant, Player, PlayerFailure
+from pondertree.match.players import Entrant, PlayedMove, Player, PlayerFailure
 from pondertree.match.statistics import score_of
 from pondertree.optional import require
 
@@ -141,7 +141,7 @@ class _Program(Player):
         #: python-chess sends `ucinewgame` when this object changes.
         self._game = object()
 
-    def choose(self, state: Any) -> Choice:
+    def choose(self, state: Any) -> PlayedMove:
         import chess.engine
 
         assert self._running is not None
@@ -149,9 +149,9 @@ class _Program(Player):
         entrant = self._entrant
         limit = chess.engine.Limit(time=entrant.movetime, nodes=entrant.nodes, depth=entrant.depth)
         seconds = (entrant.movetime or 0.0) + entrant.timeout
-        ask = protocol.play(self._board, limit, game=self._game, info=chess.engine.INFO_SCORE)
+        request = protocol.play(self._board, limit, game=self._game, info=chess.engine.INFO_SCORE)
         try:
-            answer = self._call(ask, seconds)
+            answer = self._call(request, seconds)
         except TimeoutError:
             self._end()
             raise PlayerFailure("timeout", f"no move within {seconds:g} s") from None
@@ -165,7 +165,7 @@ class _Program(Player):
         if not answer.move:
             self._end()
             raise PlayerFailure("illegal_move", "it gave no move, although there are legal ones")
-        return Choice(state.parse_action(answer.move.uci()), _value(answer.info.get("score")))
+        return PlayedMove(state.parse_action(answer.move.uci()), _value(answer.info.get("score")))
 
     def played(self, state: Any, action: int) -> None:
         self._board.push_uci(state.action_to_string(action))

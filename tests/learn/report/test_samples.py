@@ -23,11 +23,11 @@ from pondertree.game import move_text
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe, name_of
 from pondertree.learn import train
 from pondertree.learn.data.shards import list_shards, read_shard
-from pondertree.learn.evaluation.board_svg import board_svg
 from pondertree.learn.evaluation.games_file import games_path, read_games
-from pondertree.learn.evaluation.report import write_report
-from pondertree.learn.evaluation.sample_pages import section
-from pondertree.learn.evaluation.samples import Sample
+from pondertree.learn.report.board_svg import board_svg
+from pondertree.learn.report.page import write_report
+from pondertree.learn.report.samples import Sample
+from pondertree.learn.report.samples_html import samples_html
 
 EVALUATION = {"games": 4, "uct_simulations": (5,), "simulations": 4, "positions": 0}
 
@@ -63,12 +63,12 @@ def test_board_svg_draws_every_piece(game: Any, plies: int, seed: int) -> None:
     root = ElementTree.fromstring(picture)
     board = "\n".join(str(state).splitlines()[:-1])
     if game is Chess:
-        men = sum(sign.isalpha() for sign in state.fen().split()[0])
+        pieces = sum(sign.isalpha() for sign in state.fen().split()[0])
         glyphs = "".join(text.text or "" for text in root.iter("{http://www.w3.org/2000/svg}text"))
-        assert sum(ord(sign) > 255 for sign in glyphs) == men
+        assert sum(ord(sign) > 255 for sign in glyphs) == pieces
     else:
-        men = board.count("X") + board.count("O")
-    assert f"{men} men on the board" in root.attrib["aria-label"]
+        pieces = board.count("X") + board.count("O")
+    assert f"{pieces} pieces on the board" in root.attrib["aria-label"]
 
 
 def test_board_svg_highlights_last_move_and_supports_compiled_games_only() -> None:
@@ -149,7 +149,7 @@ def test_report_is_written_despite_damaged_evaluation_games(trained: Path, damag
 
 
 def test_game_with_illegal_moves_lists_actions_without_boards() -> None:
-    shown = section([Sample("a", ("one", "other"), [], [4, 4, 3], [1.0, -1.0])], TicTacToe)
+    shown = samples_html([Sample("a", ("one", "other"), [], [4, 4, 3], [1.0, -1.0])], TicTacToe)
     assert "<figure" not in shown
     assert "Actions: <span>4</span> <span>4</span> <span>3</span>" in shown
 
@@ -175,7 +175,7 @@ class Hostile:
 
 def test_texts_of_user_game_are_escaped() -> None:
     samples = [Sample("<i>title</i>", ("<u>", "&amp;"), [0], [1], [0.0, 0.0], "<hr>", [0.5])]
-    shown = section(samples, Hostile)
+    shown = samples_html(samples, Hostile)
     for wrong in ("<i>", "<u>", "<hr>", "<b onclick", "<script>alert"):
         assert wrong not in shown
     assert shown.count("<pre>&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;</pre>") == 3
@@ -190,7 +190,7 @@ def test_game_whose_str_raises_shows_moves_only() -> None:
         def play(self, action: int) -> Hostile:
             return Raising(self.plies + 1)
 
-    shown = section([Sample("a", ("one", "other"), [], [1, 2], [0.0, 0.0])], Raising)
+    shown = samples_html([Sample("a", ("one", "other"), [], [1, 2], [0.0, 0.0])], Raising)
     assert "<figure" not in shown
     assert "onclick" in shown
 
@@ -257,6 +257,6 @@ def test_sample_games_name_players_like_printed_board(game: Any, colours: tuple[
     assert first == second
     assert f"{first[0]} to move" in str(state)
     assert f"{first[1]} to move" in str(state.play(action))
-    shown = section([Sample("a", ("one", "other"), [], [action], [1.0, -1.0])], game)
+    shown = samples_html([Sample("a", ("one", "other"), [], [action], [1.0, -1.0])], game)
     assert f"one ({first[0]}{colours[0]}) against other ({first[1]}{colours[1]}): {first[0]} wins" in shown
     assert f" by {first[0]}<" in shown

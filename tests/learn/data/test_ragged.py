@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pondertree import random
-from pondertree.learn.data.targets import LegalActions
+from pondertree.learn.data.ragged import LegalActions
 
 WORDS = st.integers(0, (1 << 64) - 1)
 LISTS = st.lists(st.lists(st.integers(0, 4671), min_size=1, max_size=9, unique=True), min_size=1, max_size=8)
