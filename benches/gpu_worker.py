@@ -117,5 +117,5 @@ def environment() -> dict[str, str]:
 if __name__ == "__main__":
     serve(
         rates={},
-        answers={"prepare": prepare, "measure": measure, "results": results, "environment": environment},
+        handlers={"prepare": prepare, "measure": measure, "results": results, "environment": environment},
     )

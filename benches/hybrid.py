@@ -60,8 +60,8 @@ def _threads(plan: Plan, worker: Worker) -> Row:
     pairs = []
     for number in range(plan.rounds + 2):
         order = (1, 2) if number % 2 == 0 else (2, 1)
-        answers = {threads: worker.do("hybrid_threads", threads=threads, **sizes) for threads in order}
-        pairs.append((answers[1], answers[2]))
+        outputs = {threads: worker.do("hybrid_threads", threads=threads, **sizes) for threads in order}
+        pairs.append((outputs[1], outputs[2]))
     if any(one["visits"] != two["visits"] for one, two in pairs):
         raise RuntimeError("two threads do not search as one does")
     calm = [one["wall"] / two["wall"] for one, two in pairs if one["cpu"] >= CALM * one["wall"]]

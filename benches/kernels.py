@@ -169,4 +169,4 @@ def environment() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    serve(rates={}, answers={"measure": measure, "environment": environment})
+    serve(rates={}, handlers={"measure": measure, "environment": environment})

@@ -132,7 +132,7 @@ if __name__ == "__main__":
             "latent_loop": ours_muzero.latent_loop,
             "latent_search": ours_muzero.latent_search,
         },
-        answers={
+        handlers={
             "playout_length": playout_length,
             "memory": memory,
             "roots": roots,

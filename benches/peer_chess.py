@@ -21,4 +21,4 @@ def environment() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    serve(rates={"perft": perft}, answers={"environment": environment})
+    serve(rates={"perft": perft}, handlers={"environment": environment})

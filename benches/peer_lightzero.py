@@ -140,4 +140,4 @@ def environment() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    serve(rates={"latent_tree": latent_tree, "latent_loop": latent_loop}, answers={"environment": environment})
+    serve(rates={"latent_tree": latent_tree, "latent_loop": latent_loop}, handlers={"environment": environment})

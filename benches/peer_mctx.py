@@ -83,5 +83,5 @@ def environment() -> dict[str, Any]:
 if __name__ == "__main__":
     serve(
         rates={"latent_search": latent_search},
-        answers={"latent_memory": latent_memory, "environment": environment},
+        handlers={"latent_memory": latent_memory, "environment": environment},
     )

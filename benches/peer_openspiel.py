@@ -102,5 +102,5 @@ def environment() -> dict[str, Any]:
 if __name__ == "__main__":
     serve(
         rates={"uct": uct, "puct_python": puct_python, "puct_compiled": puct_python},
-        answers={"playout_length": playout_length, "memory": memory, "environment": environment},
+        handlers={"playout_length": playout_length, "memory": memory, "environment": environment},
     )

@@ -89,4 +89,4 @@ def environment() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    serve(rates={"python_uct": python_uct}, answers={"environment": environment})
+    serve(rates={"python_uct": python_uct}, handlers={"environment": environment})

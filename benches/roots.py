@@ -29,8 +29,8 @@ def _pairs(plan: Plan, worker: Worker, job: str, sizes: dict[str, int]) -> list[
     found = []
     for number in range(plan.rounds + 2):
         order = (1, 2) if number % 2 == 0 else (2, 1)
-        answers = {threads: worker.do(job, threads=threads, **sizes) for threads in order}
-        found.append((answers[1], answers[2]))
+        outputs = {threads: worker.do(job, threads=threads, **sizes) for threads in order}
+        found.append((outputs[1], outputs[2]))
     return found
 
 

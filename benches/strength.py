@@ -88,9 +88,9 @@ def main() -> int:
             program = f"uci:{given.stockfish},movetime={given.seconds},{limits}"
             matches.append(({"against": elo, "limit": limit, "default": "now"}, player(given.seconds, {}), program))
     else:
-        for name, first, second, kept in STEPS:
+        for name, first, second, retained in STEPS:
             if given.only in name:
-                about = {"step": name, "limit": limit, "kept": kept}
+                about = {"step": name, "limit": limit, "kept": retained}
                 matches.append((about, player(given.seconds, first), player(given.seconds, second)))
     for about, one, other in matches:
         result = play_match(

@@ -72,17 +72,17 @@ class Latent:
 
     def __init__(self) -> None:
         numbers = np.random.default_rng(0)
-        self.answers = numbers.normal(size=(4096, 2 + LATENT_ACTIONS)).astype(np.float32)
-        self.answers[:, 1] = np.tanh(self.answers[:, 1])
+        self.outputs = numbers.normal(size=(4096, 2 + LATENT_ACTIONS)).astype(np.float32)
+        self.outputs[:, 1] = np.tanh(self.outputs[:, 1])
 
     def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
         """Returns any hidden state."""
-        rows = self.answers[: len(observations)]
+        rows = self.outputs[: len(observations)]
         return observations, rows[:, 2:], rows[:, 1]
 
     def recurrent_inference(self, hidden: Any, actions: Any) -> tuple[Any, Any, Any, Any]:
         """Returns the next hidden state."""
-        rows = self.answers[: len(hidden)]
+        rows = self.outputs[: len(hidden)]
         return hidden, rows[:, 0], rows[:, 2:], rows[:, 1]
 
 
@@ -108,7 +108,7 @@ def latent(threads: int, model: Latent) -> Round:
         while any(rows for rows, _ in pending):
             for group, (rows, _) in enumerate(pending):
                 time.sleep(1e-4)
-                pending[group] = core.exchange_latent(group, model.answers[:rows], requests[group])
+                pending[group] = core.exchange_latent(group, model.outputs[:rows], requests[group])
 
     spent["plant"], cpu_plant = timed(plant)
     spent["grow"], cpu_grow = timed(grow)

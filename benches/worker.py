@@ -49,10 +49,10 @@ def resident_bytes() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def serve(rates: dict[str, Callable[..., Work]], answers: dict[str, Callable[..., dict[str, Any]]]) -> None:
+def serve(rates: dict[str, Callable[..., Work]], handlers: dict[str, Callable[..., dict[str, Any]]]) -> None:
     """Runs jobs until stdin ends: `rates` are timed here, `answers` return their own figures."""
     for line in sys.stdin:
         job = json.loads(line)
         name = job.pop("job")
-        answer = rate(rates[name], **job) if name in rates else answers[name](**job)
+        answer = rate(rates[name], **job) if name in rates else handlers[name](**job)
         print(json.dumps(answer), flush=True)

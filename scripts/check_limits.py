@@ -19,10 +19,10 @@ MAX_LINES = 450
 #: Identifiers of a former private vocabulary, and what the field calls them (ARCHITECTURE.md, glossary).
 RETIRED = {
     "thread pool, worker, parallel_for": "crew hand hands hire dismiss together",
-    "interleaved, simd, vector_math, parallel_vec, prefetch": "abreast elementary ahead",
+    "interleaved, simd, vector_math, parallel_vec, prefetch": "abreast wide elementary ahead",
     "leaf analysis, move ordering, HistoryTable, MoveCategory": "look experience Learned Kind",
     "SearchConfig": "Parts PartsArguments Settings Shared",
-    "InferencePipeline, InferenceBuffer, RowLayout, requests, responses": "turns model_turns Turns Lane Line questions",
+    "InferencePipeline, InferenceBuffer, requests, responses": "answers turns model_turns Turns Lane Line questions",
     "DeviceContext, TreeCache, StagingBuffer": "Studio studio Kept First",
     "DeviceOffload": "Grove grove Beside beside elsewhere",
     "export_roots, cancel, import_results, synchronize": "leave stay come_back settle",
@@ -30,7 +30,7 @@ RETIRED = {
     "chess_interop, to_state": "door enter open_door door_muzero",
     "the title of a specification; the reference implementation": "SeedForm twin",
     "memory_check, async_evaluation, trainer, game_check": "room examining optimised own_game",
-    "writer, search_task, tree_reuse, observation_root, latent_world": "voice thought observed imagine",
+    "writer, search_task, tree_reuse, observation_root, latent_world": "voice thought kept observed imagine",
     "a specific name": "PATIENCE padded",
 }
 TERMS = {word: term for term, words in RETIRED.items() for word in words.split()}

@@ -131,8 +131,8 @@ def test_svg_boxes_fit_long_move_names() -> None:
         ElementTree.fromstring(pondertree.UCT(50, seed=1).run(state).root.to_svg()).find(f"{SVG}rect")
         for state in (Awkward(TicTacToe()), LongNames(TicTacToe()))
     ]
-    narrow, wide = (number(box, "width") for box in boxes if box is not None)
-    assert narrow < wide
+    narrow, wide_model = (number(box, "width") for box in boxes if box is not None)
+    assert narrow < wide_model
 
 
 def test_svg_colours_are_for_the_player_who_chose() -> None:

@@ -18,7 +18,7 @@ MAX_CLEAN_PRIORS = 100
 class Transcript:
     """The results of a case as lines of text; floats in their shortest exact form."""
 
-    answers: list[str] = field(default_factory=list)
+    decisions: list[str] = field(default_factory=list)
     """The lines of simulations, visits and actions."""
     lines: list[str] = field(default_factory=list)
     """All lines."""
@@ -32,7 +32,7 @@ class Transcript:
     def answer(self, *values: Any) -> None:
         """Adds a line that belongs to the answers."""
         self.write(*values)
-        self.answers.append(self.lines[-1])
+        self.decisions.append(self.lines[-1])
 
     def result(self, result: Any) -> None:
         """Adds a search result with its whole tree."""
@@ -83,7 +83,7 @@ class Transcript:
 
     def digests(self) -> str:
         """Hashes of the answers and of everything."""
-        return f"{_digest(self.answers, 4)} {_digest(self.lines, 6)}"
+        return f"{_digest(self.decisions, 4)} {_digest(self.lines, 6)}"
 
 
 def _digest(lines: Sequence[str], size: int) -> str:

@@ -25,22 +25,22 @@ def curve(name: str, title: str, shown: Sequence[Series], marks: Sequence[float]
     recorded = json.loads((HERE / name).read_text(encoding="utf-8"))
     lines = recorded["evaluations"]
     last = max(line["elapsed"] / 60.0 for line in lines)
-    wide, high = WIDTH - LEFT - 30, HEIGHT - TOP - BOTTOM
+    plot_width, high = WIDTH - LEFT - 30, HEIGHT - TOP - BOTTOM
     least, most = marks[0], marks[-1]
 
     def at(minutes: float, share: float) -> tuple[str, str]:
         height = (share - least) / (most - least)
-        return f"{LEFT + wide * minutes / last:.1f}", f"{TOP + high * (1.0 - height):.1f}"
+        return f"{LEFT + plot_width * minutes / last:.1f}", f"{TOP + high * (1.0 - height):.1f}"
 
     parts = []
     for score in marks:
         x, y = at(0.0, score)
-        parts.append(f'<line x1="{x}" y1="{y}" x2="{LEFT + wide}" y2="{y}" stroke="{GRID}"/>')
+        parts.append(f'<line x1="{x}" y1="{y}" x2="{LEFT + plot_width}" y2="{y}" stroke="{GRID}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{float(y) + 4:.1f}" text-anchor="end" fill="{SOFT}">{score:.0%}</text>')
     for minutes in range(0, int(last) + 1, minutes_apart):
         x, y = at(minutes, least)
         parts.append(f'<text x="{x}" y="{float(y) + 18:.1f}" text-anchor="middle" fill="{SOFT}">{minutes}</text>')
-    parts.append(f'<text x="{LEFT + wide}" y="{HEIGHT - 10}" text-anchor="end" fill="{SOFT}">minutes</text>')
+    parts.append(f'<text x="{LEFT + plot_width}" y="{HEIGHT - 10}" text-anchor="end" fill="{SOFT}">minutes</text>')
     for number, (read, words, colour) in enumerate(shown):
         points = [at(line["elapsed"] / 60.0, read(line)) for line in lines]
         drawn = " ".join(f"{x},{y}" for x, y in points)

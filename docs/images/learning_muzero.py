@@ -19,10 +19,10 @@ APART = 70
 def returns() -> str:
     """Draws the returns of episodes in two environments, side by side."""
     recorded = json.loads((HERE / "learning-muzero.json").read_text(encoding="utf-8"))
-    wide = (WIDTH - LEFT - APART - 30) / 2
+    plot_width = (WIDTH - LEFT - APART - 30) / 2
     parts: list[str] = []
     for number, (name, lines) in enumerate(recorded.items()):
-        parts += panel(name, lines, LEFT + number * (wide + APART), wide)
+        parts += panel(name, lines, LEFT + number * (plot_width + APART), plot_width)
     parts.append(f'<text x="{LEFT}" y="{HEIGHT - 12}" fill="{GREEN}">self-play</text>')
     parts.append(f'<text x="{LEFT + 110}" y="{HEIGHT - 12}" fill="{RUST}">evaluations, deterministic</text>')
     title = "MuZero in environments: mean return per episode"
@@ -34,21 +34,21 @@ def returns() -> str:
     )
 
 
-def panel(name: str, lines: dict[str, list[list[float]]], left: float, wide: float) -> list[str]:
+def panel(name: str, lines: dict[str, list[list[float]]], left: float, plot_width: float) -> list[str]:
     """Draws the panel of one environment."""
     high = HEIGHT - TOP - BOTTOM
     last, most = max(minutes for minutes, _ in lines["evaluations"]), lines["most"][0][0]
 
     def at(minutes: float, reward: float) -> str:
-        return f"{left + wide * min(minutes / last, 1.0):.1f},{TOP + high * (1.0 - reward / most):.1f}"
+        return f"{left + plot_width * min(minutes / last, 1.0):.1f},{TOP + high * (1.0 - reward / most):.1f}"
 
     parts = [f'<text x="{left}" y="44">{name}</text>']
     for share in (0.0, 0.5, 1.0):
         y = TOP + high * (1.0 - share)
-        parts.append(f'<line x1="{left}" y1="{y}" x2="{left + wide}" y2="{y}" stroke="{GRID}"/>')
+        parts.append(f'<line x1="{left}" y1="{y}" x2="{left + plot_width}" y2="{y}" stroke="{GRID}"/>')
         parts.append(f'<text x="{left - 8}" y="{y + 4}" text-anchor="end" fill="{SOFT}">{most * share:g}</text>')
     under = TOP + high + 18
-    parts.append(f'<text x="{left + wide}" y="{under}" text-anchor="end" fill="{SOFT}">{last:.0f} minutes</text>')
+    parts.append(f'<text x="{left + plot_width}" y="{under}" text-anchor="end" fill="{SOFT}">{last:.0f} minutes</text>')
     for kind, colour in (("self_play", GREEN), ("evaluations", RUST)):
         points = " ".join(at(minutes, reward) for minutes, reward in lines[kind])
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')

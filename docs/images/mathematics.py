@@ -249,7 +249,7 @@ def temperature() -> str:
 def dirichlet() -> str:
     """Draws over the seven moves of Connect 4: with epsilon 1 the noisy priors of a root are the draw itself."""
     parts: list[str] = []
-    draws, high, wide = 6, 62, 84
+    draws, high, wide_model = 6, 62, 84
     for row, alpha in enumerate((0.03, 0.3, 1.0, 10.0)):
         y = 40 + row * (high + 26)
         search = pondertree.AlphaZero(Uniform(), 1, dirichlet_alpha=alpha, dirichlet_epsilon=1.0, seed=4)
@@ -257,12 +257,12 @@ def dirichlet() -> str:
         spread = (7 * alpha + 1) / (alpha + 1)
         parts.append(text(22, y + high / 2 + 16, f"{spread:.1f} moves", text_anchor="start", font_size=11, fill=SOFT))
         for place, result in enumerate(search.run([ConnectFour()] * draws, add_noise=True)):
-            panel = Panel(104 + place * (wide + 12), y, wide, high, (0, 7))
+            panel = Panel(104 + place * (wide_model + 12), y, wide_model, high, (0, 7))
             frame = [(0, 0), (0, 1), (7, 1), (7, 0), (0, 0)]
             panel.curve(frame, GRID, 1)
             for action, child in result.root.children.items():
                 (x, top), (_, bottom) = panel.at(action + 0.15, child.prior), panel.at(0, 0)
-                panel.parts.append(bar(x, top, wide / 7 * 0.7, bottom - top, GREEN))
+                panel.parts.append(bar(x, top, wide_model / 7 * 0.7, bottom - top, GREEN))
             panel.curve([(0, 1 / 7), (7, 1 / 7)], RUST, 1, ' stroke-dasharray="3 3"')
             parts += panel.parts
     parts.append(
@@ -367,13 +367,13 @@ def virtual_loss() -> str:
     parts: list[str] = []
     panels = [("without virtual loss", without), ("with virtual loss", with_it)]
     for place, (title, lines) in enumerate(panels):
-        top, wide = 66 + 236 * place, 656
+        top, wide_model = 66 + 236 * place, 656
 
-        def spot(line: tuple[int, ...], top: float = top, wide: float = wide) -> tuple[float, float]:
-            return 22 + wide * (places[line] + 0.5) / tips, top + 158 * len(line) / deepest
+        def spot(line: tuple[int, ...], top: float = top, wide_model: float = wide_model) -> tuple[float, float]:
+            return 22 + wide_model * (places[line] + 0.5) / tips, top + 158 * len(line) / deepest
 
         counts = {line: sum(other[: len(line)] == line for other in lines) for line in shown}
-        panel = Panel(22, top, wide, 158, (0, 1))
+        panel = Panel(22, top, wide_model, 158, (0, 1))
         for line in sorted(shown, key=lambda line: (counts[line] > 0, line)):
             if line:
                 colour, width = (RUST, 0.8 + 0.45 * counts[line]) if counts[line] else ("#cfd3c4", 1.0)

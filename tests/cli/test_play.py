@@ -166,12 +166,12 @@ def test_search_plays_every_side_without_users(
 
 def test_chess_prints_san_in_every_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     out = play(monkeypatch, capsys, "e2e4\nmoves\nhint\nNf3\nquit\n", "chess")
-    answers = re.findall(r"^Black plays (\S+)  ", out, re.MULTILINE)
-    assert len(answers) == 2
+    outputs = re.findall(r"^Black plays (\S+)  ", out, re.MULTILINE)
+    assert len(outputs) == 2
     assert re.search(r"^White could play \S+  value ", out, re.MULTILINE)
     assert "Nf3" in out.partition("White> moves\n")[2].partition("White>")[0].split()
     history = out.splitlines()[-1].partition("--moves ")[2].strip("\"'").split()
-    assert history == ["e4", answers[0], "Nf3", answers[1]]
+    assert history == ["e4", outputs[0], "Nf3", outputs[1]]
     coordinates = re.findall(r"\b[a-h][1-8][a-h][1-8]\b", out)
     assert coordinates == ["e2e4", "e2e4"], "the example in the introduction, and what was typed"
     assert main(["search", "chess", "--moves", " ".join(history), "--simulations", "5"]) == 0

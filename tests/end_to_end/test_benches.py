@@ -326,8 +326,8 @@ def test_fingerprints_equal_the_recorded_baseline() -> None:
 def test_fingerprints_name_each_case_that_differs(tmp_path: Path) -> None:
     recorded = json.loads((RUN.parent / "baselines" / "fingerprints.json").read_text(encoding="utf-8"))
     names = [name for name in recorded if "UCT tic_tac_toe 0" in name]
-    answers, whole = recorded[names[0]].split()
-    altered = {names[0]: f"{answers[::-1]} {whole}", names[1]: f"{recorded[names[1]].split()[0]} {whole}"}
+    outputs, whole = recorded[names[0]].split()
+    altered = {names[0]: f"{outputs[::-1]} {whole}", names[1]: f"{recorded[names[1]].split()[0]} {whole}"}
     (tmp_path / "altered.json").write_text(json.dumps(recorded | altered), encoding="utf-8")
     done = script("fingerprints.py", "UCT tic_tac_toe 0", "--compare", str(tmp_path / "altered.json"))
     assert done.returncode == 1

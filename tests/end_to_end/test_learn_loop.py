@@ -59,9 +59,9 @@ def test_interrupted_run_resumes_bit_for_bit(
     assert after[: len(before)] == before
     assert len(set(after)) == len(after)
     assert after == numbers_of(whole)
-    kept = ("round", "step", "games", "positions", "policy_loss", "value_loss")
+    retained = ("round", "step", "games", "positions", "policy_loss", "value_loss")
     lines = [
-        [{name: line.get(name) for name in kept} for line in read_metrics(out / "metrics.jsonl")]
+        [{name: line.get(name) for name in retained} for line in read_metrics(out / "metrics.jsonl")]
         for out in (tmp_path, whole)
     ]
     assert lines[0] == lines[1]

@@ -163,9 +163,11 @@ def test_every_supported_space_has_a_view() -> None:
 def test_pixels_are_stored_without_loss() -> None:
     spec = game_spec("gym:examples.environments.treasure:Treasure-v0", rewards=True)
     state = spec.start(5)
-    kept = observation_bytes(state.observation(), spec)
-    assert kept.nbytes == 5 * 5 * 3
-    np.testing.assert_array_equal((kept / np.float32(255)).reshape(spec.shape).astype(np.float32), state.observation())
+    retained = observation_bytes(state.observation(), spec)
+    assert retained.nbytes == 5 * 5 * 3
+    np.testing.assert_array_equal(
+        (retained / np.float32(255)).reshape(spec.shape).astype(np.float32), state.observation()
+    )
     every = np.arange(256, dtype=np.uint8)
     np.testing.assert_array_equal(observation_bytes(every.astype(np.float32) / np.float32(255), spec), every)
 

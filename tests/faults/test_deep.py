@@ -17,12 +17,12 @@ from pondertree.games import Othello
 
 def in_a_small_thread(work: Callable[[], Any], kibibytes: int = 512) -> Any:
     """Returns the result of `work`, run in a thread with a small stack."""
-    answers: list[Any] = []
+    outputs: list[Any] = []
     errors: list[BaseException] = []
 
     def body() -> None:
         try:
-            answers.append(work())
+            outputs.append(work())
         except BaseException as error:
             errors.append(error)
 
@@ -35,7 +35,7 @@ def in_a_small_thread(work: Callable[[], Any], kibibytes: int = 512) -> Any:
         threading.stack_size(before)
     if errors:
         raise errors[0]
-    return answers[0]
+    return outputs[0]
 
 
 def loads_deep(text: str) -> Any:

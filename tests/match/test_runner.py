@@ -201,7 +201,7 @@ def test_unsupported_games_raise() -> None:
 def test_resume_rejects_another_match(tmp_path: Path) -> None:
     out = tmp_path / "match.jsonl"
     play_match("random", "first", "tictactoe", num_games=2, seed=1, concurrency=1, out=out)
-    kept = out.read_bytes()
+    retained = out.read_bytes()
     for other in (
         {"player1": "first"},
         {"seed": 2},
@@ -216,7 +216,7 @@ def test_resume_rejects_another_match(tmp_path: Path) -> None:
             play_match(**arguments, num_games=2, out=out, resume=True, concurrency=1)
     with pytest.raises(InvalidArgumentError, match="exists already"):
         play_match("random", "first", "tictactoe", num_games=2, out=out)
-    assert out.read_bytes() == kept
+    assert out.read_bytes() == retained
 
 
 def test_existing_pgn_raises_before_match(tmp_path: Path) -> None:

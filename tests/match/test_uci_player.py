@@ -95,10 +95,10 @@ def test_program_failure_ends_match_and_keeps_record(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"num_games": 40, "out": out, "on_failure": "error", "concurrency": 2}
     with pytest.raises(PlayerError, match=r"tester \(player 2\) failed in game \d+ after \d+ moves \(died\)"):
         match("uct:num_simulations=1", program("die", 90), **settings)
-    kept = len(out.read_text().splitlines()) - 1
+    retained = len(out.read_text().splitlines()) - 1
     with pytest.raises(PlayerError, match="died"):
         match("uct:num_simulations=1", program("die", 90), resume=True, **settings)
-    assert len(out.read_text().splitlines()) - 1 >= kept
+    assert len(out.read_text().splitlines()) - 1 >= retained
 
 
 @pytest.mark.parametrize(

@@ -38,12 +38,12 @@ def test_load_accepts_run_folder_checkpoint_and_file(trained: Path) -> None:
     newest = sorted((trained / "checkpoints").glob("round-*"))[-1]
     states = [TicTacToe(), TicTacToe().play(4)]
     observations = np.stack([state.observation() for state in states])
-    answers = [
+    outputs = [
         pondertree.load(path).evaluate(observations) for path in (trained, newest, newest / "player.safetensors")
     ]
-    for logits, values in answers[1:]:
-        np.testing.assert_array_equal(logits, answers[0][0])
-        np.testing.assert_array_equal(values, answers[0][1])
+    for logits, values in outputs[1:]:
+        np.testing.assert_array_equal(logits, outputs[0][0])
+        np.testing.assert_array_equal(values, outputs[0][1])
     about = pondertree.load(str(trained)).about
     assert (about["game"], about["step"]) == ("tic-tac-toe", 12)
 

@@ -250,8 +250,8 @@ def test_each_simulate_call_schedules_anew() -> None:
         assert since[tree.result().action] == since.max(), "the answer is of the last plan"
         before = visits.copy()
     tree.advance(tree.result().action)
-    kept = tree.result().visits
-    since = tree.simulate(16).result().visits - kept
+    retained = tree.result().visits
+    since = tree.simulate(16).result().visits - retained
     assert sorted(since[since > 0].tolist(), reverse=True) == planned(4, 16)
 
 

@@ -33,15 +33,15 @@ def test_tree_of_states_advances_by_the_rules() -> None:
     tree = pondertree.MuZero(model, seed=1).tree(ConnectFour())
     tree.simulate(60)
     action = tree.result().action
-    kept = tree.result().root.children[action]
+    retained = tree.result().root.children[action]
     state = ConnectFour().play(action)
     tree.advance(action)
     result = tree.result()
     assert tree.state == state
     assert np.array_equal(model.seen[-1], state.observation()[None]), "the new root is seen as it is"
-    assert result.root.visit_count == kept.visit_count
+    assert result.root.visit_count == retained.visit_count
     assert {a: child.visit_count for a, child in result.root.children.items() if child.visit_count} == {
-        a: child.visit_count for a, child in kept.children.items() if child.visit_count
+        a: child.visit_count for a, child in retained.children.items() if child.visit_count
     }
     assert result.simulations == 0
     _, logits, values = model.initial_inference(state.observation()[None])
@@ -50,7 +50,7 @@ def test_tree_of_states_advances_by_the_rules() -> None:
     assert [result.root.children[a].prior for a in range(7)] == pytest.approx(weights / weights.sum(), abs=1e-6)
     tree.simulate(10)
     assert tree.result().simulations == 10
-    assert tree.result().visits.sum() == kept.visit_count - 1 + 10
+    assert tree.result().visits.sum() == retained.visit_count - 1 + 10
 
 
 def test_tree_of_observations_advances_by_given_observations() -> None:
@@ -65,20 +65,20 @@ def test_tree_of_observations_advances_by_given_observations() -> None:
         tree = pondertree.MuZero(model, num_players=2, seed=2).tree(observation=ONE)
         tree.simulate(60)
         action = tree.result().action
-        kept = tree.result().root.children[action]
+        retained = tree.result().root.children[action]
         tree.advance(action, **told)
         root = tree.result().root
         legal = [0, 3] if "legal_actions" in told else list(range(5))
         assert sorted(root.children) == legal
         assert root.to_play == 1
         assert {a: root.children[a].visit_count for a in legal} == {
-            a: kept.children[a].visit_count if a in kept.children else 0 for a in legal
+            a: retained.children[a].visit_count if a in retained.children else 0 for a in legal
         }
         assert root.visit_count == 1 + sum(child.visit_count for child in root.children.values())
         if "observation" in told:
             assert root.raw_value == model.row(77)[2]
         else:
-            assert root.raw_value == kept.raw_value, "the model's own idea of the position"
+            assert root.raw_value == retained.raw_value, "the model's own idea of the position"
         assert tree.simulate(20).result().visits.sum() == root.visit_count - 1 + 20
 
 
@@ -92,14 +92,14 @@ def test_player_to_move_after_advance() -> None:
                 tree = pondertree.MuZero(model, num_players=2, seed=1).tree(
                     observation=ONE, legal_actions=[action], to_play=1
                 )
-                kept = tree.simulate(20).result().root.children[action]
-                assert kept.visit_count > 1
-                to_play.add(kept.to_play)
-                told = {"to_play": 1 - kept.to_play} if wrong else {}
+                retained = tree.simulate(20).result().root.children[action]
+                assert retained.visit_count > 1
+                to_play.add(retained.to_play)
+                told = {"to_play": 1 - retained.to_play} if wrong else {}
                 tree.advance(action, observation=observation, **told)
                 root = tree.result().root
-                assert root.to_play == (1 - kept.to_play if wrong else kept.to_play)
-                assert root.visit_count == (1 if wrong else kept.visit_count)
+                assert root.to_play == (1 - retained.to_play if wrong else retained.to_play)
+                assert root.visit_count == (1 if wrong else retained.visit_count)
     assert to_play == {0, 1}
 
 

@@ -84,7 +84,7 @@ def alpha_beta(state: Any, low: int, high: int) -> int:
 @pytest.mark.parametrize("us", [0, 1])
 def test_uct_never_loses_tic_tac_toe(us: int) -> None:
     """Every line of the opponent, with an answer searched once per position."""
-    answers: dict[Any, int] = {}
+    outputs: dict[Any, int] = {}
     stack = [TicTacToe()]
     ends = 0
     while stack:
@@ -93,9 +93,9 @@ def test_uct_never_loses_tic_tac_toe(us: int) -> None:
             ends += 1
             assert state.returns()[us] >= 0.0
         elif state.to_play == us:
-            if state not in answers:
-                answers[state] = pondertree.UCT(2000, seed=11).search(state)
-            stack.append(state.play(answers[state]))
+            if state not in outputs:
+                outputs[state] = pondertree.UCT(2000, seed=11).search(state)
+            stack.append(state.play(outputs[state]))
         else:
             stack.extend(state.play(action) for action in state.legal_actions())
     assert ends > 20

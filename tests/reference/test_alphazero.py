@@ -131,13 +131,13 @@ def test_tree_is_identical_in_another_process() -> None:
         "r = MCTS(Rollout(), 60, seed=9).run(ConnectFour(), add_noise=True, temperature=1.0);"
         "print(r.action, list(r.visits.values()), [c.prior for c in r.root.children.values()])"
     )
-    answers = {
+    outputs = {
         subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout for _ in range(2)
     }
     result = MCTS(Rollout(), 60, seed=9).run(ConnectFour(), add_noise=True, temperature=1.0)
     priors = [child.prior for child in result.root.children.values()]
     expected = f"{result.action} {list(result.visits.values())} {priors}\n"
-    assert {answer.decode() for answer in answers} == {expected}
+    assert {answer.decode() for answer in outputs} == {expected}
 
 
 # --- Names and defaults -----------------------------------------------------------------------------------------------

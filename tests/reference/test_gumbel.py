@@ -198,13 +198,13 @@ def test_interrupted_schedule_plays_best_of_most_visited(cut: int) -> None:
 
 def test_top_k_expansion_does_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
     paths = []
-    for wide in (256, 10**9):
-        monkeypatch.setattr(model, "TOP_K_THRESHOLD", wide)
+    for wide_model in (256, 10**9):
+        monkeypatch.setattr(model, "TOP_K_THRESHOLD", wide_model)
         search = MCTS(Tabular(6, 200, 300, reward_scale=1.0, logit_scale=4.0), num_players=2, seed=1)
         tree = search.tree(observation=[0], legal_actions=list(range(9)), trace=True)
         search.simulate(tree, 90)
         paths.append([row["path"] for row in tree.trace or []])
-        assert (min(len(child.children) for child in tree.root.children.values()) < 300) == (wide == 256)
+        assert (min(len(child.children) for child in tree.root.children.values()) < 300) == (wide_model == 256)
     assert paths[0] == paths[1]
 
 

@@ -88,9 +88,9 @@ def check_node(node: MctsNode, *, solve: bool) -> None:
     )
     if node.proven is not None:
         assert solve
-        kept = mate_search(node.state, (node.distance + 1) // 2) if node.distance <= 5 else None
-        if kept is not None and kept.kind != "unknown":
-            assert node.proven == {"mate_in": 1, "mated_in": -1}[kept.kind]
+        retained = mate_search(node.state, (node.distance + 1) // 2) if node.distance <= 5 else None
+        if retained is not None and retained.kind != "unknown":
+            assert node.proven == {"mate_in": 1, "mated_in": -1}[retained.kind]
 
 
 # --- Node and entry point ---------------------------------------------------------------------------------------------
@@ -207,11 +207,11 @@ def test_advance_keeps_subtree(priority: str | None) -> None:
     for _ in range(4):
         search.simulate(tree, 60)
         result = search.result(tree)
-        kept = tree.root.children[result.action]
-        visits = kept.visits
+        retained = tree.root.children[result.action]
+        visits = retained.visits
         search.advance(tree, result.action)
-        if kept.priors is not None:
-            assert tree.root is kept
+        if retained.priors is not None:
+            assert tree.root is retained
             assert (tree.root.parent, tree.root.action, tree.root.visits) == (None, None, visits)
         assert search.result(tree).simulations == 0
         if tree.root.proven is not None:

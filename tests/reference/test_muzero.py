@@ -178,9 +178,9 @@ def test_advance_keeps_statistics_of_subtree(
         root: dict[str, Any] = {"observation": [number % table.states], "legal_actions": legal} if seen else {}
         search.advance(tree, action, **root)
         check_tree(search.result(tree), legal)
-        kept = {a: (c.visit_count, c.returns) for a, c in tree.root.children.items() if c.is_visited}
-        assert kept == {a: numbers for a, numbers in known.items() if a in legal}
-        assert list(kept) == [a for a in known if a in legal], "in the order they were tried"
+        retained = {a: (c.visit_count, c.returns) for a, c in tree.root.children.items() if c.is_visited}
+        assert retained == {a: numbers for a, numbers in known.items() if a in legal}
+        assert list(retained) == [a for a in known if a in legal], "in the order they were tried"
         assert turn in (None, tree.root.to_play), "whose turn it is, the model has said"
         assert (tree.low, tree.high) == (math.inf, -math.inf), "the bounds are those of the new root"
         assert tree.root.raw_value == (table.value[number % table.states] if seen else tree.root.raw_value)  # type: ignore[attr-defined]

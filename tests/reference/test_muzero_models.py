@@ -105,9 +105,9 @@ def test_single_player_values_converge_to_exact_values(seed: int, normalize: str
 def test_top_k_priors_keep_highest_and_total_of_rest() -> None:
     assert top_k_priors([0.0, -math.inf, 0.0], 1) == ({0: 0.5, 2: 0.5}, 0.0)
     logits = [math.log(1.0 + action % 100) for action in range(300)]
-    kept, tail = top_k_priors(logits, 5)
-    assert list(kept) == [98, 99, 198, 199, 299], "the likeliest, the lower of equals, in ascending order"
-    assert sum(kept.values()) + tail == pytest.approx(1.0, abs=1e-5)
+    retained, tail = top_k_priors(logits, 5)
+    assert list(retained) == [98, 99, 198, 199, 299], "the likeliest, the lower of equals, in ascending order"
+    assert sum(retained.values()) + tail == pytest.approx(1.0, abs=1e-5)
     assert top_k_priors(logits, 300)[1] == 0.0
     assert len(top_k_priors([-1e9] * 200 + [0.0] * 100, 200)[0]) == 100
 
@@ -115,15 +115,15 @@ def test_top_k_priors_keep_highest_and_total_of_rest() -> None:
 @pytest.mark.parametrize("normalize", ["node", "tree"])
 def test_top_k_expansion_does_not_change_results(normalize: str, monkeypatch: pytest.MonkeyPatch) -> None:
     traces = []
-    for wide in (256, 10**9):
-        monkeypatch.setattr(model, "TOP_K_THRESHOLD", wide)
+    for wide_model in (256, 10**9):
+        monkeypatch.setattr(model, "TOP_K_THRESHOLD", wide_model)
         search = MCTS(Tabular(6, 200, 300, reward_scale=1.0, logit_scale=4.0), normalize=normalize, num_players=2)
         tree = search.tree(observation=[0], trace=True)
         search.simulate(tree, 90)
         traces.append([(row["path"], row["values"]) for row in tree.trace or []])
         sizes = [len(node.children) for node in nodes_of(tree.root)]
         assert sizes[0] == 300
-        if wide == 256:
+        if wide_model == 256:
             first = tree.root.children[(tree.trace or [])[0]["path"][0]]
             assert len(first.children) == 89, "the remaining simulations"
             assert min(sizes) == 64

@@ -83,9 +83,9 @@ def test_calls_rows_and_seeds_have_distinct_random_numbers() -> None:
 def test_search_increments_call_number() -> None:
     state = TabularGame(5, branching=(4, 4), depth=(8, 8)).start()
     search, again = MCTS(20, seed=1), MCTS(20, seed=1)
-    answers = [search.search(state) for _ in range(10)]
-    assert answers == [again.run(state, call).action for call in range(10)]
-    assert len(set(answers)) > 1
+    outputs = [search.search(state) for _ in range(10)]
+    assert outputs == [again.run(state, call).action for call in range(10)]
+    assert len(set(outputs)) > 1
 
 
 def test_tree_is_identical_in_another_process() -> None:
@@ -165,8 +165,8 @@ def test_deep_game_does_not_exceed_recursion_limit() -> None:
     assert result.root.distance == 1050
     assert result.simulations == 1050
     assert len(repr(result.root)) < 1000
-    wide = TabularGame(2, depth=(1000, 1000), branching=(2, 2)).start()
-    check_tree(MCTS(10).run(wide))
+    wide_model = TabularGame(2, depth=(1000, 1000), branching=(2, 2)).start()
+    check_tree(MCTS(10).run(wide_model))
 
 
 # --- Results and edge cases -------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def test_deep_game_does_not_exceed_recursion_limit() -> None:
 def test_zero_simulations_give_uniform_policy() -> None:
     state = TabularGame(9, branching=(4, 4), depth=(5, 5)).start()
     legal = state.legal_actions()
-    answers = set()
+    outputs = set()
     for seed in range(40):
         result = MCTS(0, seed=seed).run(state)
         assert set(result.policy.values()) == {0.25}
@@ -183,8 +183,8 @@ def test_zero_simulations_give_uniform_policy() -> None:
         assert result.value == 0.0
         random = Random(fold(tree_key(seed, 0, 0), 0), ANSWER)
         assert result.action == legal[random.choose(4)]
-        answers.add(result.action)
-    assert answers == set(legal)
+        outputs.add(result.action)
+    assert outputs == set(legal)
 
 
 def test_wrong_zero_sum_declaration_raises() -> None:

@@ -18,17 +18,17 @@ from pondertree.testing.tabular import TabularGame, minimax_value, solve
 def test_forced_moves_preserve_minimax_value(seed: int, order: Any) -> None:
     state = TabularGame(seed, turn_order=order, depth=(1, 4), branching=(1, 4), end_chance=0.5).start()
     legal = state.legal_actions()
-    kept = forced_actions(state, legal)
-    assert kept
-    assert kept == [action for action in legal if action in kept]
+    retained = forced_actions(state, legal)
+    assert retained
+    assert retained == [action for action in legal if action in retained]
     after = {action: state.play(action) for action in legal}
     worth = {
         action: minimax_value(child) * (1 if child.to_play == state.to_play else -1) for action, child in after.items()
     }
-    assert max(worth[action] for action in kept) == max(worth.values())
-    dropped = set(legal) - set(kept)
+    assert max(worth[action] for action in retained) == max(worth.values())
+    dropped = set(legal) - set(retained)
     if dropped:
-        assert all(worth[a] == 1 and after[a].is_terminal for a in kept) or all(worth[a] == -1 for a in dropped)
+        assert all(worth[a] == 1 and after[a].is_terminal for a in retained) or all(worth[a] == -1 for a in dropped)
 
 
 def test_forced_moves_match_hand_computed_positions() -> None:

@@ -190,12 +190,12 @@ def test_max_nodes_bounds_each_tree(most: int, wrap: bool) -> None:
     tree.simulate(100)
     assert fingerprint(tree.result()) == before, "a full tree stays as it is"
     tree.advance(result.action)
-    kept = sum(1 for _ in every_node(tree.result().root))
+    retained = sum(1 for _ in every_node(tree.result().root))
     tree.simulate(2000)
     grown = sum(1 for _ in every_node(tree.result().root))
-    assert kept <= grown <= most
+    assert retained <= grown <= most
     if most == 333:
-        assert grown > kept, "after a move there is room again"
+        assert grown > retained, "after a move there is room again"
 
 
 @pytest.mark.parametrize("state", [ConnectFour(), Chess(), PythonGame(Othello())], ids=["connect4", "chess", "python"])
@@ -306,7 +306,7 @@ print(hashlib.sha256(text.encode()).hexdigest())
 
 
 def test_results_are_equal_in_every_process() -> None:
-    answers = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", SCRIPT],
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -317,8 +317,8 @@ def test_results_are_equal_in_every_process() -> None:
         ).stdout
         for seed in ("0", "1", "random")
     }
-    assert len(answers) == 1
-    assert len(answers.pop().strip()) == 64
+    assert len(outputs) == 1
+    assert len(outputs.pop().strip()) == 64
 
 
 # --- The entry points of AlphaZero chess ----------------------------------------------------------------------

@@ -96,10 +96,10 @@ def test_unsearched_single_action_does_not_warn() -> None:
     assert only.action == ONE_MOVE.legal_actions()[0]
     one_allowed = pondertree.UCT(seed=1).tree(ConnectFour(), root_actions=[3]).result()
     assert one_allowed.action == 3
-    kept = pondertree.UCT(seed=1).tree(after(ConnectFour(), "4")).simulate(200)
-    kept.advance(kept.result().action)
-    assert kept.result().simulations == 0
-    assert kept.result().action in range(7)
+    retained = pondertree.UCT(seed=1).tree(after(ConnectFour(), "4")).simulate(200)
+    retained.advance(retained.result().action)
+    assert retained.result().simulations == 0
+    assert retained.result().action in range(7)
 
 
 @pytest.mark.parametrize("name", ["action", "move", "policy", "chess_move"])

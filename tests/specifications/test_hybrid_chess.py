@@ -203,8 +203,8 @@ def test_category_has_its_priority_and_its_moves(name: str, priority: int) -> No
     if name.endswith("Capture"):
         exchange = see(state, state.parse_action(move))
         assert np.sign(exchange) == {"WinningCapture": 1, "EqualCapture": 0, "LosingCapture": -1}[name]
-        wide = categorize(state, see_threshold=abs(exchange))[state.parse_action(move)]
-        assert wide is MoveCategory.EqualCapture, "abs(SEE) <= threshold"
+        wide_model = categorize(state, see_threshold=abs(exchange))[state.parse_action(move)]
+        assert wide_model is MoveCategory.EqualCapture, "abs(SEE) <= threshold"
 
 
 # --- 5.1. PestoEval, 5.2. PolicyNetwork ---------------------------------------------------------------------------

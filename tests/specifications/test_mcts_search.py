@@ -49,8 +49,8 @@ def test_priority_is_strict_in_mcts_search_and_prior_in_the_preset() -> None:
     settings: dict[str, Any] = {"mate_search_depth": 0, "iterations": 60, "seed": 3}
     default = mcts_search(state, **settings)
     assert default == mcts_search(state, **settings, priority="strict") == reference.mcts_search(state, **settings)
-    answers = {priority: mcts_search(state, **settings, priority=priority) for priority in ("strict", "prior")}
-    assert answers["strict"] != answers["prior"], "so that a wrong default is noticed"
+    outputs = {priority: mcts_search(state, **settings, priority=priority) for priority in ("strict", "prior")}
+    assert outputs["strict"] != outputs["prior"], "so that a wrong default is noticed"
 
 
 @each_search

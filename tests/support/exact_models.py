@@ -123,10 +123,10 @@ class TabularDecisionModel:
 class LargeActionModel:
     """A model with very many actions, whose outputs come from a small table."""
 
-    def __init__(self, num_actions: int, answers: int = 61) -> None:
+    def __init__(self, num_actions: int, outputs: int = 61) -> None:
         numbers = np.random.default_rng(1)
-        self.logits = numbers.normal(0.0, 2.0, (answers, num_actions)).astype(np.float32)
-        self.values = numbers.uniform(-1.0, 1.0, answers)
+        self.logits = numbers.normal(0.0, 2.0, (outputs, num_actions)).astype(np.float32)
+        self.values = numbers.uniform(-1.0, 1.0, outputs)
 
     def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
         hidden = np.asarray(observations).reshape(len(observations), -1)[:, :1].astype(np.int64)

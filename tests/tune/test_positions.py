@@ -71,11 +71,11 @@ def test_missing_folder_raises(tmp_path: Path) -> None:
 
 def test_split_keeps_games_whole() -> None:
     positions = sample(40)
-    kept, aside = split(positions, 0.25, seed=3)
-    assert sorted([*kept, *aside]) == list(range(200))
+    retained, aside = split(positions, 0.25, seed=3)
+    assert sorted([*retained, *aside]) == list(range(200))
     assert len(aside) == 50
-    assert not set(positions.games[kept]) & set(positions.games[aside])
-    assert [part.tolist() for part in split(positions, 0.25, seed=3)] == [kept.tolist(), aside.tolist()]
+    assert not set(positions.games[retained]) & set(positions.games[aside])
+    assert [part.tolist() for part in split(positions, 0.25, seed=3)] == [retained.tolist(), aside.tolist()]
     assert split(positions, 0.25, seed=4)[1].tolist() != aside.tolist()
     # At least one game in each set.
     assert [len(part) for part in split(sample(2), 0.01, seed=0)] == [5, 5]

@@ -38,7 +38,7 @@ def test_uci_declares_id_and_options() -> None:
 
 
 def test_node_limited_search_is_reproducible() -> None:
-    answers = []
+    outputs = []
     for _ in range(2):
         with EngineClient() as client:
             client.send("position startpos moves e2e4", "go nodes 500")
@@ -47,8 +47,8 @@ def test_node_limited_search_is_reproducible() -> None:
             client.wait(2)
             last = client.infos()[-1]
             assert field(last, "nodes") == 500
-            answers.append((client.bestmoves(), re.sub(r"(nps|time) \d+", "", last)))
-    assert answers[0] == answers[1]
+            outputs.append((client.bestmoves(), re.sub(r"(nps|time) \d+", "", last)))
+    assert outputs[0] == outputs[1]
 
 
 def test_info_has_multipv_wdl_and_move_statistics() -> None:
@@ -190,8 +190,8 @@ def test_searchmoves_restrict_only_the_root() -> None:
 
 def test_tree_is_reused_while_game_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     trees: list[Any] = []
-    kept = pondertree.Hybrid.tree
-    monkeypatch.setattr(pondertree.Hybrid, "tree", lambda self, state: trees.append(state) or kept(self, state))
+    retained = pondertree.Hybrid.tree
+    monkeypatch.setattr(pondertree.Hybrid, "tree", lambda self, state: trees.append(state) or retained(self, state))
     with EngineClient() as client:
         client.send("position startpos", "go nodes 400")
         client.wait()
@@ -330,12 +330,12 @@ def test_full_tree_replies() -> None:
 
 
 def test_multithreaded_search_is_reproducible() -> None:
-    answers = []
+    outputs = []
     for _ in range(2):
         with EngineClient(Threads=2) as client:
             client.send("position startpos", "go nodes 500")
-            answers.append((client.wait(), client.infos()[-1].split(" pv ")[1]))
-    assert answers[0] == answers[1]
+            outputs.append((client.wait(), client.infos()[-1].split(" pv ")[1]))
+    assert outputs[0] == outputs[1]
 
 
 # --- when ---------------------------------------------------------------------------------------------------------
@@ -412,16 +412,16 @@ def test_restricted_root_searches_only_given_actions() -> None:
     tree = pondertree.Hybrid(seed=1).tree(state)
     with pytest.raises(pondertree.PondertreeError, match="when it has its priors"):
         tree._forest._core.restrict(0, [state.parse_action("a1b1")])
-    kept = [state.parse_action(move) for move in ("a1b1", "a1c1")]
+    retained = [state.parse_action(move) for move in ("a1b1", "a1c1")]
     with pytest.raises(pondertree.PondertreeError, match="none of the actions"):
         tree.restrict([4671])
-    tree.restrict(kept)
+    tree.restrict(retained)
     tree.simulate(100)
     result = tree.result()
     assert result.proven is None
-    assert set(np.flatnonzero(result.visits)) == set(kept)
+    assert set(np.flatnonzero(result.visits)) == set(retained)
     assert sum(child.prior for child in result.root.children.values()) == pytest.approx(1.0, abs=1e-6)
-    tree.advance(kept[0])
+    tree.advance(retained[0])
     tree.simulate(50)
     assert len(tree.result()._view.edges(0)[0]) == len(tree.state.legal_actions())
 

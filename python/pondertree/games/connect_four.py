@@ -101,10 +101,10 @@ def solve_many(
     memory = validation.whole_number(max_memory, "max_memory", least=1, most=1 << 20) << 20
     max_nodes = None if max_nodes is None else validation.whole_number(max_nodes, "max_nodes", least=1)
     time_limit = None if time_limit is None else validation.positive_number(time_limit, "time_limit")
-    answers = solve_connect_four(states, weak, threads, memory, max_nodes, time_limit)
+    outputs = solve_connect_four(states, weak, threads, memory, max_nodes, time_limit)
     solved: list[Solution] = []
     all_answers: list[Solution | None] = []
-    for answer in answers:
+    for answer in outputs:
         solution = None if answer is None else _solution(*answer)
         all_answers.append(solution)
         if solution is not None:

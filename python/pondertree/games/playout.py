@@ -148,8 +148,8 @@ def simulate_leaves(
             elif evaluator is not None:
                 to_evaluate.append((len(values), final))
             values.append(earned)
-    answers = evaluate(evaluator, [state for _, state in to_evaluate]) if to_evaluate else []
-    for (index, _), answer in zip(to_evaluate, answers, strict=True):
+    outputs = evaluate(evaluator, [state for _, state in to_evaluate]) if to_evaluate else []
+    for (index, _), answer in zip(to_evaluate, outputs, strict=True):
         values[index] = [e + v for e, v in zip(values[index], answer, strict=True)]
     return values
 
@@ -196,12 +196,12 @@ def evaluate(evaluator: Any, states: Sequence[State]) -> list[list[float]]:
     return per_player(states, [evaluator(state) for state in states])
 
 
-def per_player(states: Sequence[State], answers: Iterable[Any]) -> list[list[float]]:
+def per_player(states: Sequence[State], outputs: Iterable[Any]) -> list[list[float]]:
     """Returns an evaluator's values of `states`, checked, one list per state, one number per player."""
-    answers = list(answers)
-    if len(answers) != len(states):
-        raise ValueError(f"the evaluator gave {len(answers)} values for {len(states)} states")
-    return [_values(state, answer) for state, answer in zip(states, answers, strict=True)]
+    outputs = list(outputs)
+    if len(outputs) != len(states):
+        raise ValueError(f"the evaluator gave {len(outputs)} values for {len(states)} states")
+    return [_values(state, answer) for state, answer in zip(states, outputs, strict=True)]
 
 
 def _values(state: State, answer: Any) -> list[float]:

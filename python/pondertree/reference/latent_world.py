@@ -104,14 +104,15 @@ class Node(PriorNode):
 
     def inherit(self, previous: Node) -> None:
         """Adopts the visited subtrees of `previous`, the same position in the previous tree, for legal moves."""
-        kept = {
+        retained = {
             action: child for action, child in previous.children.items() if child.is_visited and action in self.children
         }
-        for action, child in kept.items():
+        for action, child in retained.items():
             child.prior = child.clean_prior = self.children[action].prior
         # Visited children first, in the order of their first visits; then the others in the given order.
         self.adopt(
-            kept | {action: child for action, child in self.children.items() if action not in kept}, self.actions
+            retained | {action: child for action, child in self.children.items() if action not in retained},
+            self.actions,
         )
         total, visits = self.sum_of_moves()
         self.visit_count, self.value_sum = 1 + visits, self.raw_value + total

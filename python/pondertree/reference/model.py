@@ -90,8 +90,8 @@ def top_k_priors(logits: Sequence[float], k: int) -> tuple[dict[int, float], flo
     if len(logits) <= TOP_K_THRESHOLD or len(nonzero) <= k:
         return {action: priors[action] for action in nonzero}, 0.0
     by_logit = sorted(nonzero, key=lambda action: (-float32(logits[action]), action))
-    kept, dropped = sorted(by_logit[:k]), sorted(by_logit[k:])
-    return {action: priors[action] for action in kept}, float32(add_up(priors[action] for action in dropped))
+    retained, dropped = sorted(by_logit[:k]), sorted(by_logit[k:])
+    return {action: priors[action] for action in retained}, float32(add_up(priors[action] for action in dropped))
 
 
 def mask_policy(policy: Any, legal_actions: Sequence[int]) -> Any:

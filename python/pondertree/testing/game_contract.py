@@ -75,37 +75,37 @@ class GameChecker:
         self.path = []
         state = self.ask("answers", "factory()", self.factory)
         self.check_kind(state)
-        states, answers = [state], [self.first_look(state)]
-        while not answers[-1]["is_terminal"] and len(self.path) < max_moves:
+        states, readings = [state], [self.first_look(state)]
+        while not readings[-1]["is_terminal"] and len(self.path) < max_moves:
             if self.has_playout:
-                self.check_playout(state, answers[-1], max_moves)
+                self.check_playout(state, readings[-1], max_moves)
             before, generators = attributes(state), generator_states(state)
-            legal = answers[-1]["legal_actions"]
+            legal = readings[-1]["legal_actions"]
             self.check_refusals(state, legal, random)
             action = legal[random.choose(len(legal))]
             after = self.ask("play", f"play({action}), a legal action,", state.play, action)
             if after is None:
                 self.fail("play", f"play({action}) returned None: it must return the new state")
-            self.check_unchanged(state, answers[-1], before, f"play({action})")
+            self.check_unchanged(state, readings[-1], before, f"play({action})")
             self.path.append(action)
             self.check_kind(after)
             states.append(after)
-            answers.append(self.first_look(after))
-            self.check_repetitions(state, action, answers[-1])
+            readings.append(self.first_look(after))
+            self.check_repetitions(state, action, readings[-1])
             self.check_generators(generators, after)
             state = after
-        if answers[-1]["is_terminal"]:
+        if readings[-1]["is_terminal"]:
             before = attributes(state)
             self.check_refusals(state, [], random)
-            self.check_unchanged(state, answers[-1], before, "a refused play")
+            self.check_unchanged(state, readings[-1], before, "a refused play")
             # If random moves end the game, its own playout must end without a limit.
-            if self.has_playout and not answers[0]["is_terminal"]:
+            if self.has_playout and not readings[0]["is_terminal"]:
                 path, self.path = self.path, []
-                self.check_playout(states[0], answers[0], None)
+                self.check_playout(states[0], readings[0], None)
                 self.path = path
         else:
             self.unfinished += 1
-        self.replay(states, answers)
+        self.replay(states, readings)
         return len(self.path)
 
     def describe(self, state: Any) -> GameInfo:
@@ -124,14 +124,14 @@ class GameChecker:
 
     def first_look(self, state: Any) -> dict[str, Any]:
         """Reads all properties of a new state, twice."""
-        answers = self.read(state)
-        self.most_legal = max(self.most_legal, len(answers["legal_actions"]))
+        readings = self.read(state)
+        self.most_legal = max(self.most_legal, len(readings["legal_actions"]))
         if self.writes:
-            self.check_notation(state, answers["legal_actions"])
+            self.check_notation(state, readings["legal_actions"])
         for name, again in self.read(state).items():
-            if answers[name] != again:
-                self.fail("determinism", f"{name} was {answers[name]!r}, and {again!r} when read again")
-        return answers
+            if readings[name] != again:
+                self.fail("determinism", f"{name} was {readings[name]!r}, and {again!r} when read again")
+        return readings
 
     def read(self, state: Any) -> dict[str, Any]:
         """Reads and checks all properties of a state; the values are comparable by ==."""
@@ -140,20 +140,20 @@ class GameChecker:
         if not isinstance(terminal, (bool, np.bool_)):
             hint = ": make it a property" if callable(terminal) else ""
             self.fail("is_terminal", f"is_terminal is {terminal!r}, not True or False{hint}")
-        answers: dict[str, Any] = {"is_terminal": bool(terminal), "to_play": self.read_to_play(state, bool(terminal))}
-        answers["legal_actions"] = self.read_legal(state, bool(terminal))
+        readings: dict[str, Any] = {"is_terminal": bool(terminal), "to_play": self.read_to_play(state, bool(terminal))}
+        readings["legal_actions"] = self.read_legal(state, bool(terminal))
         if self.info.has_rewards:
-            answers["rewards()"] = self.read_numbers("rewards", self.ask("answers", "rewards()", state.rewards))
+            readings["rewards()"] = self.read_numbers("rewards", self.ask("answers", "rewards()", state.rewards))
         if terminal:
-            answers["returns()"] = self.read_numbers("returns", self.ask("answers", "returns()", state.returns))
+            readings["returns()"] = self.read_numbers("returns", self.ask("answers", "returns()", state.returns))
         else:
             # Their values before the end are unspecified, but must not change.
-            answers["returns()"] = _outcome(state.returns)
+            readings["returns()"] = _outcome(state.returns)
         if self.has_observation:
-            answers["observation()"] = self.read_observation(self.ask("answers", "observation()", state.observation))
+            readings["observation()"] = self.read_observation(self.ask("answers", "observation()", state.observation))
         if self.draws:
-            answers["repr"] = self.ask("answers", "repr", lambda: repr(state))
-        return answers
+            readings["repr"] = self.ask("answers", "repr", lambda: repr(state))
+        return readings
 
     def read_to_play(self, state: Any, terminal: bool) -> int:
         player = self.ask("answers", "to_play", lambda: state.to_play)
@@ -267,13 +267,13 @@ class GameChecker:
             why = "the action is not legal here" if legal else "the game is over"
             self.fail("refusal", f"play({action}) raised no exception, but {why}")
 
-    def check_repetitions(self, state: Any, action: int, answers: dict[str, Any]) -> None:
+    def check_repetitions(self, state: Any, action: int, readings: dict[str, Any]) -> None:
         """Repeats an action and compares the states."""
         for _ in range(REPETITIONS - 1):
             again = self.ask("determinism", f"play({action}), played again,", state.play, action)
-            self.compare_replayed(again, answers)
+            self.compare_replayed(again, readings)
 
-    def check_playout(self, state: Any, answers: dict[str, Any], max_depth: int | None) -> None:
+    def check_playout(self, state: Any, readings: dict[str, Any], max_depth: int | None) -> None:
         """Runs the game's own playout, as a search does."""
         self.state = state
         before = attributes(state)
@@ -284,7 +284,7 @@ class GameChecker:
                 call = f"simulateRandomPlayout({player}, {max_depth})"
                 text = str(error)
                 self.fail("playout", text if text.startswith(call) else f"{call} raised {type(error).__name__}: {text}")
-        self.check_unchanged(state, answers, before, "simulateRandomPlayout")
+        self.check_unchanged(state, readings, before, "simulateRandomPlayout")
 
     def check_generators(self, before: dict[str, Any], after: Any) -> None:
         """Compares the random generators of two states before and after a move."""
@@ -295,10 +295,10 @@ class GameChecker:
                 f"numbers. {ADVICE}",
             )
 
-    def check_unchanged(self, state: Any, answers: dict[str, Any], before: dict[str, Any], what: str) -> None:
+    def check_unchanged(self, state: Any, readings: dict[str, Any], before: dict[str, Any], what: str) -> None:
         for name, now in self.read_again(state).items():
-            if answers[name] != now:
-                self.fail("mutation", f"{what} changed {name} of the state itself: {answers[name]!r} became {now!r}")
+            if readings[name] != now:
+                self.fail("mutation", f"{what} changed {name} of the state itself: {readings[name]!r} became {now!r}")
         after = attributes(state)
         for name, was in before.items():
             if not is_same(was, after.get(name)):
@@ -311,11 +311,11 @@ class GameChecker:
         except GameContractError as error:
             self.fail("mutation", f"the state changed by being played on: {str(error).splitlines()[0]}")
 
-    def replay(self, states: list[Any], answers: list[dict[str, Any]]) -> None:
+    def replay(self, states: list[Any], readings: list[dict[str, Any]]) -> None:
         """Replays the game. The first states must be unchanged, and equal to the new ones."""
         path, self.path = self.path, []
         repeat = states[0]
-        for ply, (state, known) in enumerate(zip(states, answers, strict=True)):
+        for ply, (state, known) in enumerate(zip(states, readings, strict=True)):
             if ply:
                 repeat = self.ask(
                     "determinism", f"play({path[ply - 1]}), for the second time,", repeat.play, path[ply - 1]

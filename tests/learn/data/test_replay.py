@@ -80,13 +80,13 @@ def test_replay_buffer_holds_newest_positions_in_order(counts: list[int], window
     added = sum(replay.add([game]) for game in records)
     expected = [one for game in records for one in game.examples(spec.factory) if one.policy is not None]
     assert (added, replay.seen) == (len(expected), len(expected))
-    kept = expected[-window:]
-    assert len(replay) == len(kept)
-    if not kept:
+    retained = expected[-window:]
+    assert len(replay) == len(retained)
+    if not retained:
         return
-    batch = replay.gather(np.arange(len(kept)))
+    batch = replay.gather(np.arange(len(retained)))
     seen = observations_of(batch, spec.shape)
-    for row, one in enumerate(kept):
+    for row, one in enumerate(retained):
         np.testing.assert_array_equal(seen[row], one.state.observation())
         legal = len(one.actions)
         assert batch.actions[row, :legal].tolist() == one.actions.tolist()

@@ -22,11 +22,11 @@ def test_ring_buffer_holds_newest_rows_in_order(most: int, sizes: list[int]) -> 
             new = np.arange(len(came), len(came) + size)
             came += new.tolist()
             ring.append({"number": new, "pair": np.stack([new, -new], axis=1)})
-            kept = came[-most:]
-            assert len(ring) == len(kept)
+            retained = came[-most:]
+            assert len(ring) == len(retained)
             places = np.arange(len(ring))
-            assert ring.gather("number", places).tolist() == kept
-            assert ring.gather("pair", places)[:, 1].tolist() == [-number for number in kept]
+            assert ring.gather("number", places).tolist() == retained
+            assert ring.gather("pair", places)[:, 1].tolist() == [-number for number in retained]
 
 
 def test_ring_buffer_widens_rows() -> None:

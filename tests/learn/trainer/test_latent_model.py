@@ -146,14 +146,14 @@ def test_training_lowers_losses_and_resumes_exactly(muzero: dict[str, float]) ->
     first: dict[str, Any] = {}
     for step in range(30):
         if step == 20:
-            saved, kept = learner.state_dict(), {name: array.copy() for name, array in replay.state_dict().items()}
+            saved, retained = learner.state_dict(), {name: array.copy() for name, array in replay.state_dict().items()}
         losses = learner.learn_from(replay, 0.0)
         first = first or losses
     assert losses["value_loss"] < first["value_loss"]
     assert losses["reward_loss"] < 0.7 * first["reward_loss"]
     other = learner_of(spec, muzero=muzero, learner={"learning_rate": 0.01})
     other.load_state_dict(saved, 20)
-    replay.load_state_dict(kept)
+    replay.load_state_dict(retained)
     for _ in range(10):
         other.learn_from(replay, 0.0)
     for name, tensor in learner.state_dict().items():
@@ -235,13 +235,13 @@ def test_fresh_values_bootstrap_from_current_weights() -> None:
         assert batch.values[place, 0] == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.parametrize("kept", [0.0, 0.5])
-def test_hidden_gradient_is_scaled_at_each_step(kept: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("retained", [0.0, 0.5])
+def test_hidden_gradient_is_scaled_at_each_step(retained: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """At scale 0 the representation is trained by the first position alone; at 0.5 by later losses, too."""
     from pondertree.learn.trainer import latent_model
 
     assert latent_model.HIDDEN_GRADIENT_SCALE == 0.5
-    monkeypatch.setattr(latent_model, "HIDDEN_GRADIENT_SCALE", kept)
+    monkeypatch.setattr(latent_model, "HIDDEN_GRADIENT_SCALE", retained)
     spec, replay, _ = played(4)
     learner = learner_of(spec)
     with torch.no_grad():
@@ -253,7 +253,7 @@ def test_hidden_gradient_is_scaled_at_each_step(kept: float, monkeypatch: pytest
     (whole,) = torch.autograd.grad(sum(losses_of(learner, batch, none)[0].values()), stem)
     batch.known[:, 1:] = batch.searched[:, 1:] = 0.0
     (first,) = torch.autograd.grad(sum(losses_of(learner, batch, none)[0].values()), stem)
-    assert torch.allclose(whole, first, atol=1e-6) == (kept == 0.0)
+    assert torch.allclose(whole, first, atol=1e-6) == (retained == 0.0)
 
 
 def test_prediction_errors_by_depth_of_known_model() -> None:

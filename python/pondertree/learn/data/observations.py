@@ -38,10 +38,10 @@ def packed_widths(spec: GameSpec) -> tuple[int, int]:
 
 def observation_bytes(observation: NDArray[np.float32], spec: GameSpec) -> NDArray[np.uint8]:
     """Returns the stored bytes of an environment's observation: float32 data, or pixels."""
-    kept: NDArray[np.uint8]
+    retained: NDArray[np.uint8]
     if spec.pixels:
-        kept = np.rint(observation * 255.0).astype(np.uint8).ravel()
-        return kept
+        retained = np.rint(observation * 255.0).astype(np.uint8).ravel()
+        return retained
     return np.ascontiguousarray(observation, dtype="<f4").ravel().view(np.uint8)
 
 
