@@ -112,7 +112,7 @@ def test_environment_variable_replaces_probe(monkeypatch: pytest.MonkeyPatch) ->
         ),
     ],
 )
-def test_outcomes_of_child_process(monkeypatch: pytest.MonkeyPatch, code: str, failure: str | None) -> None:
+def test_probe_maps_exit_status_to_failure(monkeypatch: pytest.MonkeyPatch, code: str, failure: str | None) -> None:
     monkeypatch.setattr(cpu_precision, "_CODE", code)
     monkeypatch.setattr(cpu_precision, "TIME_LIMIT", 2.0)
     found = cpu_precision_failure("bfloat16")

@@ -157,7 +157,7 @@ def test_invalid_arguments_raise() -> None:
     assert repr(Jax(linear, None)) == "Jax(linear, policy='logits')"
 
 
-def test_chess_head() -> None:
+def test_jax_flattens_policy_planes() -> None:
     """AlphaZero's head, 73 planes of 8 x 8: the order of the moves is square * 73 + plane."""
 
     def planes(params: Any, observations: Any) -> tuple[Any, Any]:

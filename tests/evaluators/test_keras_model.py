@@ -112,7 +112,7 @@ def test_probabilities_match_logits() -> None:
 
 
 @pytest.mark.parametrize("shape", [(73, 8, 8), (8, 8, 73), (73, 64)])
-def test_chess_head(shape: tuple[int, ...]) -> None:
+def test_keras_flattens_policy_planes(shape: tuple[int, ...]) -> None:
     """The order of the moves is square * 73 + plane, planes first or last."""
     board = keras.Input((119, 8, 8))
     flat = layers.Dense(2)(layers.Flatten()(board))

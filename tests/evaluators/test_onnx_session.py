@@ -133,7 +133,7 @@ def test_other_input_dtypes(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("batch", ["batch", 2])
-def test_chess_head(batch: Any) -> None:
+def test_onnx_flattens_policy_planes(batch: Any) -> None:
     """AlphaZero's head, 73 planes of 8 x 8: the order of the moves is square * 73 + plane."""
     boards = np.stack([random_position(Chess, plies, 1).observation() for plies in range(3)])
     logits, _ = Onnx(build(Chess(), head=(73, 8, 8), batch=batch)).evaluate(boards)
@@ -228,5 +228,5 @@ def test_errors_name_model_file(tmp_path: Path) -> None:
         Onnx(tmp_path / "none.onnx")
 
 
-def test_repr() -> None:
+def test_repr_names_input_outputs_and_policy() -> None:
     assert repr(Onnx(build(ConnectFour()))) == "Onnx(input='board', outputs=('policy', 'value'), policy='logits')"

@@ -166,8 +166,8 @@ def test_batch_with_game_checks_value_range() -> None:
 GOOD = [0.5, 0.25, 0.0]
 #: One row of the policy, and what is said of it.
 BAD_ROWS: dict[str, tuple[Any, str]] = {
-    "too short": ([0.5, 0.25], r"row 2 has shape \(2,\), but that of other rows is \(3,\)"),
-    "too long": (np.zeros(4), r"row 2 has shape \(4,\), but that of other rows is \(3,\)"),
+    "too short": ([0.5, 0.25], r"row 2 has shape \(2,\), but other rows have shape \(3,\)"),
+    "too long": (np.zeros(4), r"row 2 has shape \(4,\), but other rows have shape \(3,\)"),
     "a number": (0.5, r"row 2 has shape \(\), but"),
     "nothing": (None, "row 2 cannot be read as numbers: None is no number"),
     "None inside": ([0.5, None, 0.0], "row 2 cannot be read as numbers: None is no number"),
@@ -211,7 +211,7 @@ def test_wrappers_name_invalid_policy_row(name: str) -> None:
         (None, "row 1 cannot be read as numbers: None"),
         ("a", "row 1 cannot be read as numbers: their dtype is <U1"),
         (1j, "row 1 cannot be read as numbers: their dtype is complex128"),
-        ([0.5, -0.5], r"row 1 has shape \(2,\), but that of other rows is \(\)"),
+        ([0.5, -0.5], r"row 1 has shape \(2,\), but other rows have shape \(\)"),
         ([], r"row 1 has shape \(0,\)"),
     ],
 )

@@ -134,7 +134,7 @@ def test_policy_with_extra_axis() -> None:
 @pytest.mark.parametrize("form", ["packed", "observations"])
 @pytest.mark.parametrize("planes_first", [True, False])
 @pytest.mark.parametrize("batch_size", [None, 2])
-def test_chess_head(form: str, planes_first: bool, batch_size: int | None) -> None:
+def test_torch_flattens_policy_planes(form: str, planes_first: bool, batch_size: int | None) -> None:
     """AlphaZero's head, 73 planes of 8 x 8: the order of the moves is square * 73 + plane."""
 
     def flat(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -370,5 +370,5 @@ def test_cuda_matches_cpu(start: Any, dtype: str | None) -> None:
     assert np.allclose(evaluator.evaluate(boards)[0], on_cpu.evaluate(boards)[0], atol=0.05)
 
 
-def test_repr() -> None:
+def test_repr_names_module_device_and_policy() -> None:
     assert repr(Torch(net(ConnectFour()))) == "Torch(Net, device='cpu', policy='logits')"

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 
 from pondertree.gpu.context import LeaseCache  # noqa: E402 (after the package they need)
 from pondertree.gpu.cuda_graph import own_stream  # noqa: E402
-from pondertree.gpu.protocol import padded_rows  # noqa: E402
+from pondertree.gpu.protocol import graph_batch_size  # noqa: E402
 
 torch.set_num_threads(1)  # the networks are tiny, and other work on the machine is not
 
@@ -46,14 +46,14 @@ def test_buffers_are_reused_by_searches_of_other_sizes() -> None:
     assert sorted(buffer.capacity for buffer in evaluator._buffers) == [1, 2, 4, 6, 8]
 
 
-def test_padded_rows_are_few_and_close() -> None:
+def test_graph_batch_sizes_are_few_and_close() -> None:
     """Each size fits with little padding, and there are few sizes."""
-    sizes = [padded_rows(rows) for rows in range(1, 4097)]
+    sizes = [graph_batch_size(rows) for rows in range(1, 4097)]
     assert all(size >= rows for rows, size in enumerate(sizes, 1))
     assert all(size <= rows * 9 / 8 for rows, size in enumerate(sizes, 1) if rows > 512)
     assert all(size <= rows * 1.5 for rows, size in enumerate(sizes, 1) if rows > 2)
     assert len(set(sizes)) < 50
-    assert all(padded_rows(size) == size for size in sizes)
+    assert all(graph_batch_size(size) == size for size in sizes)
 
 
 def test_streams_are_not_shared_while_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:

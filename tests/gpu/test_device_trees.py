@@ -34,7 +34,7 @@ from pondertree.gpu import device_trees, tree_shape  # noqa: E402
 from pondertree.gpu.device_trees import DeviceTrees  # noqa: E402
 from pondertree.gpu.kernels import launch  # noqa: E402
 from pondertree.gpu.kernels.launch import SOURCE  # noqa: E402
-from pondertree.gpu.kernels.nvrtc import NotCompiled, compile_source  # noqa: E402
+from pondertree.gpu.kernels.nvrtc import CompilationError, compile_source  # noqa: E402
 
 # Models without num_players are searched for one player, which does not matter here.
 pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
@@ -152,7 +152,7 @@ def test_terminal_descents_per_step_are_limited(monkeypatch: pytest.MonkeyPatch,
 
         def go(trees: DeviceTrees, done: list[int] = done) -> bool:
             more = advance(trees)
-            done.append(int(trees._host["done"][: trees.trees].max()))
+            done.append(int(trees._host["simulations"][: trees.trees].max()))
             return more
 
         monkeypatch.setattr(DeviceTrees, "advance", go)
@@ -204,7 +204,7 @@ def test_step_compiles_for_gpu() -> None:
         defined = (*sizes, f"-DGUMBEL={gumbel}", f"-DCONNECT_FOUR={game}")
         try:
             assert compile_source(SOURCE, ("--gpu-architecture=sm_80", "--fmad=false", *defined))
-        except NotCompiled as error:
+        except CompilationError as error:
             if "not found" in str(error) or "without CUDA" in str(error):
                 pytest.skip(str(error))
             raise

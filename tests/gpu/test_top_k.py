@@ -14,7 +14,7 @@ from tests.support.kernels import COMPILER, compile_for_cpu
 torch = pytest.importorskip("torch")
 
 from pondertree.gpu.kernels import top_k  # noqa: E402 (after the package they need)
-from pondertree.gpu.kernels.nvrtc import NotCompiled, compile_source  # noqa: E402
+from pondertree.gpu.kernels.nvrtc import CompilationError, compile_source  # noqa: E402
 from pondertree.gpu.kernels.top_k import (  # noqa: E402
     MAX_ACTIONS_PER_THREAD,
     MAX_THREADS,
@@ -103,7 +103,7 @@ def test_top_k_compiles_for_gpu(actions: int) -> None:
     options = (f"-DACTIONS={actions}", f"-DTHREADS={threads_for(actions)}", "--gpu-architecture=sm_80")
     try:
         assert compile_source(SOURCE, options)
-    except NotCompiled as error:
+    except CompilationError as error:
         if "not found" in str(error) or "without CUDA" in str(error):
             pytest.skip(str(error))
         raise
@@ -120,7 +120,7 @@ def test_failed_compilation_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> 
 
     def refuse(*arguments: Any) -> Any:
         compilations.append(arguments)
-        raise NotCompiled("no such compiler")
+        raise CompilationError("no such compiler")
 
     monkeypatch.setattr(top_k, "kernel", refuse)
     top_k._compiled.cache_clear()

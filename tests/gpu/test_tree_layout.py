@@ -12,7 +12,7 @@ from tests.support.kernels import COMPILER, compile_for_cpu
 torch = pytest.importorskip("torch")
 
 from pondertree.gpu import kernels, tree_layout  # noqa: E402 (after the package they need)
-from pondertree.gpu.tree_layout import ARRAYS, ROOT_COLUMNS, Rules, Trees  # noqa: E402
+from pondertree.gpu.tree_layout import ARRAYS, ROOT_COLUMNS, SearchParameters, TreeArrays  # noqa: E402
 
 HEADER = Path(str(kernels.__file__)).parent / "layout.h"
 
@@ -23,7 +23,7 @@ def test_committed_header_is_generated_from_layout() -> None:
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 def test_field_offsets_match_compiler(tmp_path: Path) -> None:
-    structs: dict[str, Any] = {"Rules": Rules, "Trees": Trees}
+    structs: dict[str, Any] = {"SearchParameters": SearchParameters, "TreeArrays": TreeArrays}
     fields = [(name, field[0]) for name, struct in structs.items() for field in struct._fields_]
     offsets = ", ".join(f"offsetof({struct}, {field})" for struct, field in fields)
     source = tmp_path / "offsets.c"

@@ -280,7 +280,7 @@ WRONG = {
     "too few rows": (0, lambda tensor: tensor[:2], "hidden_state has shape \\(2, 6\\): it must have 4 rows"),
     "an array": (0, lambda tensor: tensor.cpu().numpy(), "expected torch float32 .*, given numpy float32"),
     "integers": (0, lambda tensor: tensor.long(), "expected torch float32 .*, given torch int64"),
-    "elsewhere": (0, lambda tensor: tensor.to("meta"), "given torch float32 \\[6\\] a row on meta"),
+    "other device": (0, lambda tensor: tensor.to("meta"), "given torch float32 \\[6\\] a row on meta"),
     "raises": (0, fail, "RuntimeError in recurrent_inference: fell over"),
 }
 

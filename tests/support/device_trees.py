@@ -15,7 +15,7 @@ from pondertree.games import ConnectFour
 from pondertree.gpu import device_trees
 from pondertree.gpu.device_trees import DeviceTrees
 from pondertree.gpu.kernels.launch import SOURCE, options_of
-from pondertree.gpu.tree_layout import Trees
+from pondertree.gpu.tree_layout import TreeArrays
 from pondertree.gpu.tree_shape import MAX_ACTIONS, TreeShape
 
 TREES = 5
@@ -109,7 +109,7 @@ def grow_on_cpu(monkeypatch: pytest.MonkeyPatch) -> list[DeviceTrees]:
     def compile_step(device: Any, shape: TreeShape) -> Any:
         library = compile_for_cpu(SOURCE, options_of(shape, 1))
 
-        def launch(struct: Trees, wants_request: bool) -> None:
+        def launch(struct: TreeArrays, wants_request: bool) -> None:
             library.step(ctypes.byref(struct), ctypes.c_int(int(wants_request)))
 
         return launch

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pondertree._core import Chess
 from pondertree.chess.config import NUM_MOVES, PLANES, POLICY_PLANES, ChessNetworkConfig
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.outputs import bucket, flat_policy, pad_rows, policy_axes
+from pondertree.evaluators.outputs import flat_policy, next_power_of_two, pad_rows, policy_axes
 from pondertree.files import current_format
 from pondertree.optional import keras as keras_module
 
@@ -139,7 +139,7 @@ class KerasNetwork:
         given = observations.transpose(0, 2, 3, 1) if self._planes_last else observations
         rows = len(observations)
         if self._pads:
-            given = pad_rows(given, bucket(rows))
+            given = pad_rows(given, next_power_of_two(rows))
         # Outputs may be a dict; flattened, they are in the order of `model.outputs`.
         answer = keras_module().tree.flatten(self.module.predict_on_batch(np.ascontiguousarray(given)))
         policy = flat_policy(np.asarray(answer[self._policy], dtype=np.float32)[:rows])

@@ -1,7 +1,7 @@
 """Evaluators: policy and value of leaves, for the player to move.
 
 An evaluator is an object with `evaluate(observations) -> (policy_logits [B, num_actions], values [B])`, or a plain
-function of that form; or an object with `evaluate_states(states)` of the same form, for heuristics that want the
+function of that form; or an object with `evaluate_states(states)` of the same form, for heuristics on the
 states themselves. Beyond two players values are `[B, num_players]`.
 
 `Uniform` and `Rollout` run inside the engine. Adapters: `Torch`, `Onnx`, `Keras`, `Jax`, and `Function` for a function

@@ -18,9 +18,9 @@ from pondertree.evaluators.dispatch import (
     Arrays,
     Rows,
     as_evaluator,
-    ask_observations,
-    ask_packed,
-    ask_states,
+    call_observations,
+    call_packed,
+    call_states,
     can_take_packed,
     has_observations,
     has_states,
@@ -102,26 +102,26 @@ class Cached:
         return f"Cached({self.evaluator!r}, size={self.size})"
 
     def _evaluate(self, observations: NDArray[np.float32]) -> Arrays:
-        def ask(rows: Rows) -> list[Entry]:
-            return _split(ask_observations(self.evaluator, observations[rows]))
+        def evaluate_rows(rows: Rows) -> list[Entry]:
+            return _split(call_observations(self.evaluator, observations[rows]))
 
-        return _concatenated(self._entries_of(observation_keys(observations), ask), np.stack)
+        return _concatenated(self._entries_of(observation_keys(observations), evaluate_rows), np.stack)
 
     def _evaluate_states(self, states: Sequence[Any]) -> Arrays:
-        def ask(rows: Rows) -> list[Entry]:
-            return _split(ask_states(self.evaluator, [states[row] for row in rows]))
+        def evaluate_rows(rows: Rows) -> list[Entry]:
+            return _split(call_states(self.evaluator, [states[row] for row in rows]))
 
-        return _concatenated(self._entries_of(list(states), ask), np.stack)
+        return _concatenated(self._entries_of(list(states), evaluate_rows), np.stack)
 
     def _evaluate_packed(self, packed: Packed) -> Arrays:
-        def ask(rows: Rows) -> list[Entry]:
+        def evaluate_rows(rows: Rows) -> list[Entry]:
             part = packed if len(rows) == len(packed) else take_rows(packed, rows)
-            return _split(ask_packed(self.evaluator, part), part.legal_offsets)
+            return _split(call_packed(self.evaluator, part), part.legal_offsets)
 
-        return _concatenated(self._entries_of(packed_keys(packed), ask), np.concatenate)
+        return _concatenated(self._entries_of(packed_keys(packed), evaluate_rows), np.concatenate)
 
-    def _entries_of(self, keys: list[Any], ask: Callable[[Rows], list[Entry]]) -> list[Entry]:
-        """Returns the entry of each key; `ask` evaluates rows that are missing."""
+    def _entries_of(self, keys: list[Any], evaluate_rows: Callable[[Rows], list[Entry]]) -> list[Entry]:
+        """Returns the entry of each key; `evaluate_rows` evaluates rows that are missing."""
         version = self.version
         with self._lock:
             if version != self._version:
@@ -136,7 +136,7 @@ class Cached:
         if first_rows:
             # Outside the lock: an evaluation takes long, and may use the cache itself.
             missing = sorted(first_rows, key=first_rows.__getitem__)
-            fresh = dict(zip(missing, ask(np.array([first_rows[key] for key in missing])), strict=True))
+            fresh = dict(zip(missing, evaluate_rows(np.array([first_rows[key] for key in missing])), strict=True))
             found |= fresh
             with self._lock:
                 if version == self._version:
@@ -145,7 +145,7 @@ class Cached:
 
     def _keep(self, fresh: dict[Any, Entry]) -> None:
         # The engine refuses invalid numbers; cached, they would be refused even after the network is fixed.
-        if not all(_is_sound(entry) for entry in fresh.values()):
+        if not all(_is_valid(entry) for entry in fresh.values()):
             return
         self._entries.update(fresh)
         while len(self._entries) > self.size:
@@ -173,7 +173,7 @@ def _concatenated(entries: list[Entry], join: Callable[[Any], NDArray[np.float32
     return join([even if policy is None else policy for policy, _ in entries]), values
 
 
-def _is_sound(entry: Entry) -> bool:
+def _is_valid(entry: Entry) -> bool:
     policy, value = entry
     if not np.isfinite(value).all():
         return False

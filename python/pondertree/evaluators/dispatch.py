@@ -46,24 +46,24 @@ def can_take_packed(evaluator: Any) -> bool:
     return hasattr(evaluator, "evaluate_packed") or (has_observations(evaluator) and not has_states(evaluator))
 
 
-def ask_states(evaluator: Any, states: list[Any]) -> Arrays:
+def call_states(evaluator: Any, states: list[Any]) -> Arrays:
     """(policy [B, num_actions] or None, values [B, ...])."""
     return _arrays(evaluator.evaluate_states(states), len(states))
 
 
-def ask_observations(evaluator: Any, observations: NDArray[np.float32]) -> Arrays:
+def call_observations(evaluator: Any, observations: NDArray[np.float32]) -> Arrays:
     """(policy [B, num_actions] or None, values [B, ...])."""
     return _arrays(observer_of(evaluator)(observations), len(observations))
 
 
-def ask_packed(evaluator: Any, packed: Packed) -> Arrays:
+def call_packed(evaluator: Any, packed: Packed) -> Arrays:
     """(policy of the legal actions [L] or None, values [B, ...]), from the packed form if the evaluator has it."""
     if hasattr(evaluator, "evaluate_packed"):
         policy, values = _pair(evaluator.evaluate_packed(packed))
         if policy is not None:
             policy = check_policy(policy, (len(packed.legal_actions),), packed.legal_offsets)
         return policy, _values(values, len(packed))
-    policy, values = ask_observations(evaluator, packed.unpack())
+    policy, values = call_observations(evaluator, packed.unpack())
     if policy is None:
         return None, values
     policy = check_policy(policy, (len(packed), packed.num_actions))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.outputs import as_float32, bucket, flat_policy, pad_rows, require, two_outputs
+from pondertree.evaluators.outputs import as_float32, flat_policy, next_power_of_two, pad_rows, require, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
 
 
@@ -46,7 +46,7 @@ class Jax:
     def evaluate(self, observations: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(policy [B, num_actions], values [B, ...])."""
         rows = len(observations)
-        batch = pad_rows(np.asarray(observations), bucket(rows) if self.jit else rows)
+        batch = pad_rows(np.asarray(observations), next_power_of_two(rows) if self.jit else rows)
         policy, values = two_outputs(self._apply(self.params, self._array(batch)), self._name)
         policy, values = _numbers(policy, "policy_logits", len(batch)), _numbers(values, "values", len(batch))
         return flat_policy(policy)[:rows], values[:rows]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.outputs import as_float32, bucket, flat_policy, pad_rows, require, two_outputs
+from pondertree.evaluators.outputs import as_float32, flat_policy, next_power_of_two, pad_rows, require, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.files import check_claim, check_path, reading
 
@@ -61,7 +61,7 @@ class Keras:
         batch = np.asarray(observations)
         if self.channels_last:
             batch = np.ascontiguousarray(np.moveaxis(batch, 1, -1))
-        answer = self.model.predict_on_batch(pad_rows(batch, bucket(rows) if self._pads else rows))
+        answer = self.model.predict_on_batch(pad_rows(batch, next_power_of_two(rows) if self._pads else rows))
         if isinstance(answer, Mapping) and {"policy", "value"} <= set(answer):
             answer = answer["policy"], answer["value"]
         policy, values = (np.asarray(part) for part in two_outputs(answer, f"model {self.model.name}"))
@@ -123,8 +123,9 @@ def _refuse_code(keras: Any, path: Path, entry: Mapping[str, Any]) -> None:
     known = str(module).partition(".")[0] in ("keras", "builtins")
     if not known and keras.saving.get_registered_object(entry.get("registered_name")) is None:
         raise InvalidArgumentError(
-            f"{path.name} is refused: it wants {name} of the module {module}, which is not Keras's and not registered; "
-            "import what defines it and mark it with @keras.saving.register_keras_serializable() if you trust it"
+            f"{path.name} is refused: it references {name} in module {module}, which is not Keras's and not "
+            "registered; import what defines it and mark it with @keras.saving.register_keras_serializable() if you "
+            "trust it"
         )
 
 

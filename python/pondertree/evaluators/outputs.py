@@ -73,8 +73,10 @@ def check_policy(
     if array.ndim != len(shape) or any(
         size not in (None, given) for size, given in zip(shape, array.shape, strict=True)
     ):
-        wanted = ", ".join("num_actions" if size is None else str(size) for size in shape)
-        raise EvaluationError(f"policy_logits has shape {array.shape}: it must be ({wanted}{',' * (len(shape) == 1)})")
+        expected = ", ".join("num_actions" if size is None else str(size) for size in shape)
+        raise EvaluationError(
+            f"policy_logits has shape {array.shape}: it must be ({expected}{',' * (len(shape) == 1)})"
+        )
     return np.ascontiguousarray(as_float32(array, "policy_logits", row_of))
 
 
@@ -164,7 +166,7 @@ def _fault(given: Any, name: str, row_of: RowOf) -> str | None:
     place = next((place for place, shape in enumerate(shapes) if shape != usual), -1)
     if place < 0:
         return None
-    return f"{name} of row {row_of(place)} has shape {shapes[place]}, but that of other rows is {usual}: all are alike"
+    return f"{name} of row {row_of(place)} has shape {shapes[place]}, but other rows have shape {usual}"
 
 
 def _out_of_range(values: NDArray[np.float64], limit: float) -> EvaluationError:
@@ -209,8 +211,8 @@ def two_outputs(answer: Any, who: str) -> tuple[Any, Any]:
     raise EvaluationError(f"{who} returned {given}: it must return the pair (policy_logits, values)")
 
 
-def bucket(rows: int) -> int:
-    """The power of two that `rows` is padded to for libraries that compile for each shape."""
+def next_power_of_two(rows: int) -> int:
+    """Returns the least power of two >= `rows`: the padded batch size for libraries that compile for each shape."""
     return 1 << max(rows - 1, 0).bit_length()
 
 

@@ -17,8 +17,8 @@ from pondertree.evaluators.dispatch import (
     Arrays,
     Rows,
     as_evaluator,
-    ask_observations,
-    ask_packed,
+    call_observations,
+    call_packed,
     has_observations,
     observation_keys,
 )
@@ -124,7 +124,7 @@ class Symmetric:
         rows, which = self._plan(lambda: observations, len(observations))
         boards = observations[rows].reshape(len(rows), -1, self._cells.shape[1])
         transformed = np.take_along_axis(boards, self._cells[which][:, None, :], axis=2)
-        policy, values = ask_observations(self.evaluator, transformed.reshape(len(rows), *observations.shape[1:]))
+        policy, values = call_observations(self.evaluator, transformed.reshape(len(rows), *observations.shape[1:]))
         if policy is not None:
             self._check_actions(policy.shape[1])
             policy = np.take_along_axis(policy, self._actions[which], axis=1)
@@ -141,7 +141,7 @@ class Symmetric:
         # Logits are returned in the order of the given legal actions, so that no inverse is needed.
         legal = self._actions[which[part.rows()], part.legal_actions].astype(np.uint16)
         planes = transformed_planes(part.planes, self._cells[which])
-        return self._averaged(*ask_packed(self.evaluator, replace(part, planes=planes, legal_actions=legal)))
+        return self._averaged(*call_packed(self.evaluator, replace(part, planes=planes, legal_actions=legal)))
 
     def _plan(self, observations: Callable[[], NDArray[Any]], count: int) -> tuple[Rows, Rows]:
         """The rows to evaluate, and the symmetry of each."""

@@ -1,14 +1,15 @@
 """Searches on a GPU.
 
-Five concepts, in the order of this package's layers:
+Concepts, in the order of this package's layers:
 
-- Capability query (`protocol`): a backend, an evaluator or a learned model, answers `supports(job, mode)` and leases a
+- Capability query (`protocol`): a backend (an evaluator or a learned model) answers `supports(job, mode)` and leases a
   `DeviceContext` by `acquire(job)` and `release(context)`. There is one fallback: if the answer is no, or if the first
   output of the network does not fit, the search rolls back the batch under way and goes on batch by batch, where
   outputs of every form are read and errors are detailed.
 - Graph cache (`cuda_graph`): the kernels of a network, captured once for each batch size and launched as one graph on a
   stream of its own. Graphs hold addresses: a changed fingerprint of the network, or a moved pool of hidden states,
   clears them.
+- Training graphs (`captured_step`) and kernel fusion for cuDNN (`torch_fusion`).
 - Inference buffers (`buffer`, `context`): pinned requests and responses of one batch, and the device memory that it is
   unpacked into. Contexts return to a lock-free cache, since finalizers release them.
 - Pipeline (`pipeline`): groups of trees with a buffer each. While the device evaluates one group, the engine applies

@@ -12,14 +12,14 @@ import torch
 from pondertree.errors import EvaluationError
 from pondertree.gpu.cuda_graph import GraphCache, host_buffer
 from pondertree.gpu.device_trees import DeviceTrees, GameTrees, TreeCache
-from pondertree.gpu.protocol import RowLayout, Support, UnsupportedOutput, padded_rows
+from pondertree.gpu.protocol import RowLayout, Support, UnsupportedOutput, graph_batch_size
 from pondertree.gpu.tree_shape import TreeShape
 
 Forward = Callable[[Any], tuple[Any, Any]]
 
 
 class DeviceBuffer(ABC):
-    """One batch at a time on its way through a network."""
+    """Pinned requests and responses of one batch, and the graphs that evaluate it."""
 
     def __init__(
         self, capacity: int, words: int, dtype: Any, columns: int, device: Any, prepare: Callable[[], Any]
@@ -92,10 +92,10 @@ class TorchBuffer(DeviceBuffer):
 
     def submit(self, rows: int) -> Support:
         """Starts a batch; on CUDA it is padded to one of few sizes, each of which has a graph."""
-        return self._graphs.launch(rows if self._device.type != "cuda" else min(padded_rows(rows), self.capacity))
+        return self._graphs.launch(rows if self._device.type != "cuda" else min(graph_batch_size(rows), self.capacity))
 
     def refresh(self, fingerprint: object) -> None:
-        """Waits for what was queued before, new weights included; drops graphs if the network was replaced."""
+        """Orders later batches after queued work, new weights included; drops graphs if the network was replaced."""
         self.follow()
         if fingerprint != self.fingerprint:
             self.clear()
@@ -103,7 +103,7 @@ class TorchBuffer(DeviceBuffer):
             self._trees.clear()
 
     def trees(self, shape: TreeShape) -> DeviceTrees | None:
-        """Trees that grow on the device; None if memory or the kernel is missing."""
+        """Device-resident trees; None if memory or the kernel is missing."""
         return self._trees.find(shape, self._make_trees)
 
     def _make_trees(self, shape: TreeShape) -> GameTrees:

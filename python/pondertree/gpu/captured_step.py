@@ -20,8 +20,8 @@ Work = Callable[[Sequence[torch.Tensor]], dict[str, torch.Tensor]]
 EAGER_STEPS = 2
 
 
-class Steps:
-    """A step that is repeated with inputs of few different shapes; each shape has its own graph."""
+class GraphedSteps:
+    """A training step with one captured graph per combination of input shapes."""
 
     def __init__(self, device: torch.device, work: Work, *, captured: bool) -> None:
         """Runs `work` eagerly on a CPU, or if not `captured`."""

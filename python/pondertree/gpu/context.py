@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pondertree.gpu.protocol import RowLayout, padded_rows
+from pondertree.gpu.protocol import RowLayout, graph_batch_size
 from pondertree.gpu.tree_shape import TreeShape
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 
 class LeaseCache(Generic[Item]):
-    """The most recently released items, without locks.
+    """A bounded lock-free free list.
 
     Finalizers release items, and the garbage collector may run them on a thread that is inside `take`: an atomic append
     is all that is safe there.
@@ -66,7 +66,7 @@ class TorchGameContext:
 
         Capacities are padded to few sizes: games that end one after another would need new graphs at every move.
         """
-        for capacity in map(padded_rows, capacities):
+        for capacity in map(graph_batch_size, capacities):
 
             def fits(buffer: TorchBuffer, capacity: int = capacity) -> bool:
                 return (buffer.layout, buffer.capacity, buffer.dtype) == (self._layout, capacity, self._dtype)

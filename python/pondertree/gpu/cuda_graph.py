@@ -1,4 +1,4 @@
-"""CUDA graphs: the kernels of a network captured once and launched as one, which small batches gain most by.
+"""CUDA graphs: the kernels of a network are captured once and launched as one, which speeds up small batches most.
 
 This module imports PyTorch; import it only where a backend of PyTorch exists.
 """

@@ -18,31 +18,33 @@ from numpy.typing import NDArray
 
 from pondertree.gpu.cuda_graph import GraphCache, require_supported
 from pondertree.gpu.kernels.launch import Launch, compile_step
-from pondertree.gpu.kernels.nvrtc import NotCompiled
-from pondertree.gpu.protocol import SUPPORTED, UnsupportedOutput, padded_rows
+from pondertree.gpu.kernels.nvrtc import CompilationError
+from pondertree.gpu.protocol import SUPPORTED, UnsupportedOutput, graph_batch_size
 from pondertree.gpu.tree_layout import (
     DTYPE_CODES,
     ROOT_COLUMNS,
     SEARCH_ARRAYS,
     Columns,
     StagingBuffer,
-    Trees,
-    rules_of,
+    TreeArrays,
+    search_parameters,
 )
 from pondertree.gpu.tree_shape import MAX_BYTES, TreeShape
 
-#: Steps captured as one graph; after each graph, the CPU reads which trees want more simulations.
+#: Steps captured as one graph; after each graph, the CPU reads which trees are unfinished.
 MAX_STEPS, MIN_STEPS = 64, 8
-#: Rows are the trees that want more simulations, rounded up to this share of all: each number of rows has a graph.
+#: The number of rows is that of unfinished trees, rounded up to a multiple of 1 / ROW_SHARES of all: each has a graph.
 ROW_SHARES = 16
 #: The key of the graph that downloads results, next to (steps, rows).
 DOWNLOAD = (0, 0)
 
-_TREE = ("bounds", "done", "made")
+_TREE = ("bounds", "simulations", "nodes_added")
+#: Arrays that the engine imports under other names.
+_IMPORTED_AS = {"simulations": "done", "nodes_added": "made"}
 _NODE = ("headers", "raw", "rewards", "discounts")
 _EDGE = ("sums", "visits", "priors", "actions", "children")
-#: A network's outputs, and the field of `Rules` that holds the code of their dtype.
-_OUTPUTS = {"reward": "reward_type", "value": "value_type", "logits": "logits_type", "own_discount": "discount_type"}
+#: A network's outputs, and the field of `SearchParameters` that holds the code of their dtype.
+_OUTPUTS = {"reward": "reward_type", "value": "value_type", "logits": "logits_type", "model_discount": "discount_type"}
 #: The bits of the number 1, which the kernel writes into observations.
 ONE_BITS = {torch.float32: 0x3F800000, torch.bfloat16: 0x3F80, torch.float16: 0x3C00}
 
@@ -70,16 +72,16 @@ class DeviceTrees(ABC):
                 name: torch.zeros(dimensions[rows], dtype=dtype, device=device) for name, dtype, rows in SEARCH_ARRAYS
             }
             self._arrays = self._staging.arrays | arrays
-        # What is downloaded after a search: everything about the roots.
+        # Downloaded after a search: all columns of the roots.
         self._downloads = {name: self._arrays[name][:, 0] for name in (*_NODE, *_EDGE) if len(self._arrays[name])}
-        self._downloads |= {name: self._arrays[name] for name in (*_TREE, "rows", "unsound")}
+        self._downloads |= {name: self._arrays[name] for name in (*_TREE, "rows", "has_invalid_output")}
         self._host = {
             name: torch.zeros(array.shape, dtype=array.dtype, pin_memory=device.type == "cuda")
             for name, array in self._downloads.items()
         }
         self._slots: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._struct = Trees(**{name: array.data_ptr() for name, array in self._arrays.items()})
-        self._struct.rules = rules_of(shape)
+        self._struct = TreeArrays(**{name: array.data_ptr() for name, array in self._arrays.items()})
+        self._struct.params = search_parameters(shape)
         self._lengths = graph_lengths(shape)
         self._next = 0
         """The index of the next graph in `_lengths`."""
@@ -101,13 +103,13 @@ class DeviceTrees(ABC):
             self._graphs.follow()
 
     def advance(self) -> bool:
-        """Launches further steps, after those before are complete; False if there is nothing left to launch."""
+        """Launches further steps, after those before are complete; False if no steps remain."""
         if self._next == len(self._lengths):
             return False
         shape, active = self.shape, self.trees
         if self._next:
             self._graphs.wait()
-            active = int((self._host["done"].numpy() < shape.simulations).sum())
+            active = int((self._host["simulations"].numpy() < shape.simulations).sum())
             if active == 0 or not self.is_valid:
                 return False
         share = -(-shape.trees // ROW_SHARES)
@@ -125,13 +127,13 @@ class DeviceTrees(ABC):
         self._graphs.wait()
 
     def drain(self) -> None:
-        """Blocks until the device has nothing left to do for these trees, whatever failed."""
+        """Blocks until the stream of these trees is empty, even if a launch has failed."""
         self._graphs.drain()
 
     @property
     def is_valid(self) -> bool:
-        """Whether every network output was valid; the engine repeats a search that is not, and names the error."""
-        return not bool(self._host["unsound"][0])
+        """Whether every network output was valid; otherwise the engine repeats the search, which raises the error."""
+        return not bool(self._host["has_invalid_output"][0])
 
     @property
     def rows(self) -> int:
@@ -153,7 +155,9 @@ class DeviceTrees(ABC):
     def _columns(self, tensors: dict[str, Any]) -> Columns:
         found = tensors | {name: self._host[name] for name in _TREE}
         columns = {
-            name: found[name][: self.trees].numpy().reshape(-1) for name in (*_NODE, *_EDGE, *_TREE) if name in found
+            _IMPORTED_AS.get(name, name): found[name][: self.trees].numpy().reshape(-1)
+            for name in (*_NODE, *_EDGE, *_TREE)
+            if name in found
         }
         # Games have no rewards.
         return dict.fromkeys(_NODE, np.zeros(0)) | columns | {"slots": self._slots}
@@ -164,10 +168,10 @@ class DeviceTrees(ABC):
                 target.copy_(self._downloads[name], non_blocking=True)
             return
         steps, rows = key
-        self._struct.rules.rows = rows
+        self._struct.params.rows = rows
         if self.shape.is_game:
-            finished = self._arrays["done"] >= self.shape.simulations
-            self._arrays["order"].copy_(finished.to(torch.uint8).argsort(stable=True))
+            finished = self._arrays["simulations"] >= self.shape.simulations
+            self._arrays["row_to_tree"].copy_(finished.to(torch.uint8).argsort(stable=True))
         for _ in range(steps):
             self._launch(self._struct, True)
             self._outputs = self._infer(rows)
@@ -175,7 +179,7 @@ class DeviceTrees(ABC):
                 self._bind(name, column, rows)
         # The last outputs are applied at once: in the next graph, rows may belong to other trees.
         self._launch(self._struct, False)
-        for name in ("done", "unsound"):
+        for name in ("simulations", "has_invalid_output"):
             self._host[name].copy_(self._downloads[name], non_blocking=True)
 
     def _bind(self, name: str, column: Any, rows: int) -> None:
@@ -188,7 +192,7 @@ class DeviceTrees(ABC):
             array.copy_(column.reshape(array.shape))
             column = self._outputs[name] = array
         setattr(self._struct, name, column.data_ptr())
-        setattr(self._struct.rules, _OUTPUTS[name], DTYPE_CODES[column.dtype])
+        setattr(self._struct.params, _OUTPUTS[name], DTYPE_CODES[column.dtype])
 
     @abstractmethod
     def _infer(self, rows: int) -> dict[str, Any]:
@@ -210,9 +214,9 @@ class GameTrees(DeviceTrees):
         """`forward` maps `observations` [trees, planes, height, width], of any strides, to (logits, values)."""
         super().__init__(shape, device, prepare, launch)
         self._forward, self._observations = forward, observations
-        rules, self._struct.observations = self._struct.rules, observations.data_ptr()
-        rules.one, rules.bits = ONE_BITS[observations.dtype], 8 * observations.element_size()
-        _, rules.plane_step, rules.row_step, rules.column_step = observations.stride()
+        params, self._struct.observations = self._struct.params, observations.data_ptr()
+        params.one_bits, params.bits_per_value = ONE_BITS[observations.dtype], 8 * observations.element_size()
+        _, params.plane_step, params.row_step, params.column_step = observations.stride()
 
     def _infer(self, rows: int) -> dict[str, Any]:
         logits, values = self._forward(self._observations[:rows])
@@ -220,7 +224,7 @@ class GameTrees(DeviceTrees):
 
 
 class TreeCache:
-    """Device trees of recent shapes for later searches, at most `MAX_BYTES`: the least recently used ones go first."""
+    """Device trees of recent shapes for later searches, at most `MAX_BYTES`; evicts the least recently used."""
 
     def __init__(self) -> None:
         self._trees: dict[TreeShape, DeviceTrees | None] = {}
@@ -228,9 +232,9 @@ class TreeCache:
     def find(self, shape: TreeShape, make: Callable[[TreeShape], DeviceTrees]) -> DeviceTrees | None:
         """Trees of this shape, or a few more: games that end one by one would need new arrays each time.
 
-        None if there is not enough memory, or no kernel.
+        None if memory or the kernel is missing.
         """
-        shape = replace(shape, trees=padded_rows(shape.trees))
+        shape = replace(shape, trees=graph_batch_size(shape.trees))
         if shape in self._trees:
             self._trees[shape] = self._trees.pop(shape)
             return self._trees[shape]
@@ -238,7 +242,7 @@ class TreeCache:
             del self._trees[next(iter(self._trees))]
         try:
             self._trees[shape] = make(shape)
-        except (NotCompiled, RuntimeError):
+        except (CompilationError, RuntimeError):
             # RuntimeError: out of device memory, or of pinned memory.
             self._trees[shape] = None
         return self._trees[shape]

@@ -1,4 +1,4 @@
-"""Device-resident tree search: whole searches run where their network does; nodes are copied back on first access."""
+"""Device-resident tree search: whole searches run on the network's device; nodes are copied back on first access."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DeviceOffload:
     def __init__(self, core: EngineForest) -> None:
         self._core = core
         self._groups: Sequence[DeviceTrees] = ()
-        """Searched groups of which the engine has the roots alone."""
+        """Searched groups whose nodes are not imported yet."""
         self._shapes: Sequence[TreeShape] = ()
         self.rows = 0
         """Positions that the last search on the device evaluated."""
@@ -64,7 +64,7 @@ class DeviceOffload:
             self._groups, self._shapes = groups, shapes
             self.rows = sum(group.rows for group in groups)
             try:
-                # Most callers with many trees read the roots alone.
+                # Roots are imported eagerly, nodes lazily.
                 self._import(1, [group.roots() for group in groups])
             except BaseException:
                 # Some trees have their roots and others do not; importing all nodes again is safe.
@@ -74,14 +74,14 @@ class DeviceOffload:
 
     @property
     def is_pending(self) -> bool:
-        """Whether the engine has no more than the roots of some trees."""
+        """Whether the nodes of some trees are not imported yet."""
         return bool(self._groups)
 
     def synchronize(self) -> None:
         """Imports all nodes into the engine."""
         if self._groups:
             self._import(self._shapes[0].simulations + 1, [group.nodes() for group in self._groups])
-            # Not before: an interrupted import is repeated by the next call.
+            # Cleared last, so that an interrupted import is retried.
             self._groups = ()
 
     def _search(

@@ -24,7 +24,7 @@ class Exchange(Protocol):
     ) -> tuple[int, bool] | None:
         """Applies the responses in one buffer and writes requests into another; either may be None.
 
-        Returns the number of requests, and whether the group wants more simulations. None, with nothing changed, if
+        Returns the number of requests, and whether the group is unfinished. None, with nothing changed, if
         the responses need `revalidate`.
         """
         ...

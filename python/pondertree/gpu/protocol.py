@@ -1,6 +1,6 @@
 """The contract between a search and a backend that runs its network on a device.
 
-A backend (an evaluator or a learned model) is asked once per run what it supports. If the answer is no, or if the
+A search queries once per run what a backend (an evaluator or a learned model) supports. If the answer is no, or if the
 network's first output shows that it does not fit, the search rolls back the batch under way and evaluates batch by
 batch from then on, where outputs of every form are read and errors are detailed. There is no other fallback.
 """
@@ -25,7 +25,7 @@ ShouldStop = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class RowLayout:
-    """One request about a position of a compiled game, in 64-bit words: bit planes, one to a word; scalars, two to a
+    """One request for a position of a compiled game, in 64-bit words: bit planes, one to a word; scalars, two to a
     word (float32); legal actions, four to a word (uint16). Low bits come first; unused bits are 0.
     """
 
@@ -57,11 +57,11 @@ class Mode(Enum):
 
 
 class Support(NamedTuple):
-    """The answer to a capability query."""
+    """The result of a capability query."""
 
     ok: bool
     reason: str = ""
-    """Why not."""
+    """The reason if not ok."""
 
 
 SUPPORTED = Support(True)
@@ -73,11 +73,11 @@ class UnsupportedOutput(Exception):  # noqa: N818 (`GraphCache.launch` returns i
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a search asks of a backend."""
+    """The requirements of a search, which a backend checks in `supports`."""
 
     trees: int
     layout: RowLayout | None = None
-    """Of requests about a compiled game."""
+    """Layout of requests for positions of a compiled game."""
     hidden: Any = None
     """Hidden states of the roots, if the backend is a learned model."""
     shapes: Sequence[TreeShape] = ()
@@ -181,9 +181,9 @@ def query(backend: Any, job: Job, mode: Mode) -> Support:
     return support
 
 
-def padded_rows(rows: int) -> int:
-    """The number of rows that a graph is captured for: few different ones for small batches; for large ones, multiples
-    of a sixteenth of a power of two.
+def graph_batch_size(rows: int) -> int:
+    """Rounds a number of rows up to one that graphs are captured for: few sizes for small batches; for large ones,
+    multiples of a sixteenth of a power of two.
     """
     power = 1 << max(rows - 1, 0).bit_length()
     if power > FINE_PADDING_ROWS:

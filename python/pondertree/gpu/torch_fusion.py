@@ -26,13 +26,13 @@ def fused(module: nn.Module, example: Any) -> nn.Module | None:
         if not _rewrite(traced):
             return None
         before, after = module(example), traced(example)
-        close = all(_alike(one, other) for one, other in zip(before, after, strict=True))
+        close = all(_outputs_match(one, other) for one, other in zip(before, after, strict=True))
     except Exception:  # whatever tracing fails on: the module is used unchanged
         return None
     return traced if close else None
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _outputs_match(one: Any, other: Any) -> bool:
     scale = float(one.abs().max()) + 1e-3
     return float((one - other).abs().max()) <= _TOLERANCE * scale
 

@@ -1,6 +1,6 @@
 """Inspection of PyTorch networks: modules, dtypes, and the fingerprint that invalidates captured graphs.
 
-This module does not import PyTorch: whoever has a module has loaded it.
+This module does not import PyTorch: callers that have a module have imported it already.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _common_attributes() -> frozenset[str]:
 
 
 def first_weights(modules: Sequence[Any]) -> Any:
-    """The first floating-point weights, whose dtype and device stand for all; None if there are none."""
+    """Returns the first floating-point tensor, whose dtype and device represent the network; None if there is none."""
     parameters = (tensor for module in modules for tensor in module._parameters.values())
     buffers = (tensor for module in modules for tensor in module._buffers.values())
     for tensors in (parameters, buffers):
@@ -93,9 +93,9 @@ def number_types(modules: Sequence[Any], dtype: str | None) -> tuple[Any, Any]:
     torch = sys.modules["torch"]
     weights = first_weights(modules)
     own = torch.float32 if weights is None else weights.dtype
-    wanted = own if dtype is None else getattr(torch, dtype)
-    if wanted != own and own != torch.float32:
+    requested = own if dtype is None else getattr(torch, dtype)
+    if requested != own and own != torch.float32:
         raise InvalidArgumentError(
             f"dtype is {dtype}, but the weights are {str(own).removeprefix('torch.')}: leave it out"
         )
-    return own, None if wanted == own else wanted
+    return own, None if requested == own else requested

@@ -21,19 +21,19 @@ DTYPE_CODES = {torch.float32: 0, torch.bfloat16: 1}
 #: Arrays within one allocation begin at multiples of this many bytes.
 ALIGNMENT = 256
 
-#: Fields of `Rules`, which all trees of a search have in common.
+#: Fields of `SearchParameters`, which all trees of a search have in common.
 _SIZES = ("nodes", "actions", "players")
-_OPTIONS = ("normalize", "rescale", "mixed", "has_discount", "fpu_parent")
-#: Codes of output dtypes; the bits of a 1 in observations, bits per number, and strides; rows of the step.
+_OPTIONS = ("normalize", "rescale_values", "use_mixed_value", "has_discount", "fpu_parent")
+#: Codes of output dtypes; bit pattern of the number 1 in observations, bits per number, strides; rows of the step.
 _OBSERVATIONS = (
     *("reward_type", "value_type", "logits_type", "discount_type"),
-    *("one", "bits", "plane_step", "row_step", "column_step", "rows"),
+    *("one_bits", "bits_per_value", "plane_step", "row_step", "column_step", "rows"),
 )
 _NUMBERS = ("discount", "value_scale", "maxvisit_init", "fpu")
 
 _DTYPES = {
     **{"int": torch.int32, "short": torch.int16, "float": torch.float32, "double": torch.float64},
-    **{"word": torch.int64, "bits64": torch.int64, "void": torch.float32, "Header": torch.int32},
+    **{"int64": torch.int64, "uint64": torch.int64, "void": torch.float32, "Header": torch.int32},
 }
 #: Name, element type in C (`void`: float32, or an output in place), and row kind (`TreeShape.dimensions`).
 _ROOTS = (
@@ -42,54 +42,58 @@ _ROOTS = (
     ("root_actions", "const short", "action"),
     ("root_priors", "const float", "action"),
     ("root_raw", "const double", "tree"),
-    ("keys", "const bits64", "tree"),
-    ("begun", "const bits64", "tree"),
-    ("root_boards", "const bits64", "board"),
-    ("slots", "const word", "slot"),
+    ("keys", "const uint64", "tree"),
+    ("simulation_offset", "const uint64", "tree"),
+    ("root_boards", "const uint64", "root_board"),
+    ("slots", "const int64", "slot"),
     ("draws", "const double", "draw"),
     ("considered", "const int", "simulation"),
     ("weights", "const double", "visits"),
-    ("order", "const int", "tree"),
+    ("row_to_tree", "const int", "tree"),
 )
 _NETWORK_OUTPUTS = (
     ("reward", "const void", "tree"),
     ("value", "const void", "tree"),
-    ("own_discount", "const void", "tree"),
+    ("model_discount", "const void", "tree"),
     ("logits", "const void", "action"),
 )
 _TREES = (
     ("headers", "Header", "header"),
     ("raw", "double", "node"),
-    ("rewards", "double", "gain"),
-    ("discounts", "double", "gain"),
+    ("rewards", "double", "reward"),
+    ("discounts", "double", "reward"),
     ("sums", "double", "edge"),
     ("visits", "int", "edge"),
     ("priors", "float", "edge"),
     ("actions", "short", "edge"),
     ("children", "short", "edge"),
-    ("bounds", "double", "pair"),
+    ("bounds", "double", "bounds"),
 )
 _STATE = (
     ("path", "int", "node"),
     ("depth", "int", "tree"),
-    ("done", "int", "tree"),
-    ("made", "int", "tree"),
+    ("simulations", "int", "tree"),
+    ("nodes_added", "int", "tree"),
     ("pending", "int", "tree"),
     ("rows", "int", "tree"),
-    ("unsound", "int", "one"),
-    ("boards", "bits64", "position"),
+    ("has_invalid_output", "int", "scalar"),
+    ("boards", "uint64", "board"),
 )
-_REQUESTS = (("parents", "word", "model"), ("chosen", "word", "model"), ("targets", "word", "model"))
+_REQUESTS = (
+    ("request_parents", "int64", "request"),
+    ("request_actions", "int64", "request"),
+    ("request_slots", "int64", "request"),
+)
 _SECTIONS = (
     (
-        "Roots as the engine exports them, and the tree of each row: those that want more simulations come first.",
+        "Roots as the engine exports them, and the tree of each row: unfinished trees come first.",
         _ROOTS,
     ),
-    ("A network's outputs for each row, of the dtypes in `Rules`.", _NETWORK_OUTPUTS),
+    ("A network's outputs for each row, of the dtypes in `SearchParameters`.", _NETWORK_OUTPUTS),
     ("Nodes [trees, nodes] and edges [trees, nodes, actions].", _TREES),
     (
-        "Of each tree: the descent; simulations done (-1 before the root is written), nodes made, whether a request\n"
-        "    // is pending, requests in all. Whether any output was invalid. Stones of both players.",
+        "Of each tree: the descent; simulations done (-1 before the root is written), nodes added, whether a request\n"
+        "    // is pending, total requests. Whether any output was invalid. Stones of both players.",
         _STATE,
     ),
     ("The next requests of a learned model, row by row.", _REQUESTS),
@@ -103,14 +107,14 @@ ROOT_COLUMNS = {
     "priors": "root_priors",
     "raw": "root_raw",
     "keys": "keys",
-    "begun": "begun",
+    "begun": "simulation_offset",
     "boards": "root_boards",
     "slots": "slots",
     "draws": "draws",
     "considered": "considered",
     "weights": "weights",
 }
-_STAGED = frozenset((*ROOT_COLUMNS.values(), "order", "done", "pending", "rows", "unsound"))
+_STAGED = frozenset((*ROOT_COLUMNS.values(), "row_to_tree", "simulations", "pending", "rows", "has_invalid_output"))
 
 
 def _with_dtypes(is_staged: bool) -> list[tuple[str, torch.dtype, str]]:
@@ -125,8 +129,8 @@ def _with_dtypes(is_staged: bool) -> list[tuple[str, torch.dtype, str]]:
 SEARCH_ARRAYS = _with_dtypes(is_staged=False)
 
 
-class Rules(ctypes.Structure):
-    """`Rules` of the kernel."""
+class SearchParameters(ctypes.Structure):
+    """`SearchParameters` of the kernel."""
 
     _fields_ = (
         *((name, ctypes.c_int) for name in (*_SIZES, *_OPTIONS, *_OBSERVATIONS)),
@@ -134,14 +138,14 @@ class Rules(ctypes.Structure):
     )
 
 
-class Trees(ctypes.Structure):
-    """`Trees` of the kernel."""
+class TreeArrays(ctypes.Structure):
+    """`TreeArrays` of the kernel."""
 
     _fields_ = (
-        ("rules", Rules),
+        ("params", SearchParameters),
         *((name, ctypes.c_void_p) for name in (*(name for name, _, _ in ARRAYS), "observations")),
     )
-    rules: Rules
+    params: SearchParameters
 
 
 class StagingBuffer:
@@ -159,29 +163,29 @@ class StagingBuffer:
             bytes_of = slice(first, first + math.prod(shape) * dtype.itemsize)
             self.arrays[name] = self._device[bytes_of].view(dtype).view(shape)
             self._views[name] = self._host[bytes_of].view(dtype).numpy()
-        self._views["order"][:] = np.arange(len(self._views["order"]))
+        self._views["row_to_tree"][:] = np.arange(len(self._views["row_to_tree"]))
 
     def send(self, columns: Columns, trees: int, simulations: int) -> None:
         """Starts the upload of exported roots; rows beyond `trees` are marked as finished."""
         for name, array in columns.items():
             self._views[name][: len(array)] = array.view(np.int64) if array.dtype == np.uint64 else array
-        self._views["done"][:trees] = -1
-        self._views["done"][trees:] = simulations
+        self._views["simulations"][:trees] = -1
+        self._views["simulations"][trees:] = simulations
         self._device.copy_(self._host, non_blocking=True)
 
 
-def rules_of(shape: TreeShape) -> Rules:
-    """The scoring rule as the kernel reads it."""
+def search_parameters(shape: TreeShape) -> SearchParameters:
+    """Returns the scoring rule as the kernel reads it."""
     rule = shape.rule
-    rules = Rules(nodes=shape.simulations + 1, actions=shape.actions, players=shape.players)
-    rules.discount = shape.discount
-    rules.normalize = _NORMALIZE[rule.normalize if isinstance(rule, LogPuct) else None]
+    params = SearchParameters(nodes=shape.simulations + 1, actions=shape.actions, players=shape.players)
+    params.discount = shape.discount
+    params.normalize = _NORMALIZE[rule.normalize if isinstance(rule, LogPuct) else None]
     if isinstance(rule, Puct):
-        rules.fpu_parent, rules.fpu = rule.relative_fpu
+        params.fpu_parent, params.fpu = rule.relative_fpu
     elif isinstance(rule, GumbelRule):
-        rules.rescale, rules.mixed = int(rule.rescale_values), int(rule.use_mixed_value)
-        rules.value_scale, rules.maxvisit_init = rule.value_scale, rule.maxvisit_init
-    return rules
+        params.rescale_values, params.use_mixed_value = int(rule.rescale_values), int(rule.use_mixed_value)
+        params.value_scale, params.maxvisit_init = rule.value_scale, rule.maxvisit_init
+    return params
 
 
 def header() -> str:
@@ -193,13 +197,13 @@ def header() -> str:
         *("", "typedef struct {"),
         *(f"    int {', '.join(names)};" for names in (_SIZES, _OPTIONS, _OBSERVATIONS)),
         f"    double {', '.join(_NUMBERS)};",
-        *("} Rules;", "", "typedef struct {", "    int to_play, count, opened, unused;", "} Header;", ""),
-        *("typedef struct {", "    Rules rules;"),
+        *("} SearchParameters;", "", "typedef struct {", "    int to_play, count, opened, padding;", "} Header;", ""),
+        *("typedef struct {", "    SearchParameters params;"),
     ]
     for title, arrays in _SECTIONS:
         lines.append(f"    // {title}")
         lines += [f"    {kind} *{name};" for name, kind, _ in arrays]
-    lines += ["    // The next observations of a network, row by row.", "    void *observations;", "} Trees;", ""]
+    lines += ["    // The next observations of a network, row by row.", "    void *observations;", "} TreeArrays;", ""]
     return "\n".join(lines)
 
 

@@ -60,13 +60,13 @@ class TreeShape:
             "draw": (gumbel, self.actions),
             "simulation": (gumbel, self.simulations),
             "visits": (self.simulations + 2,),
-            "pair": (self.trees, 2),
-            "one": (1,),
-            "model": (model,),
+            "bounds": (self.trees, 2),
+            "scalar": (1,),
+            "request": (model,),
             "slot": (model, nodes),
-            "gain": (model, nodes),
-            "board": (game, 2),
-            "position": (game, nodes, 2),
+            "reward": (model, nodes),
+            "root_board": (game, 2),
+            "board": (game, nodes, 2),
         }
 
 

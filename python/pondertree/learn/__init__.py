@@ -62,6 +62,10 @@ _MODULES = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'pondertree.learn' has no attribute {name!r}")

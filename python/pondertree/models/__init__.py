@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pondertree.models.inference import Model, check_model
+from pondertree.models.protocol import Model, check_model
 
 if TYPE_CHECKING:
     from pondertree.models.adapters import ComposedModel, FunctionModel, SpecificationModel

@@ -10,7 +10,7 @@ import numpy as np
 from pondertree.errors import EvaluationError, InvalidArgumentError, PondertreeError
 from pondertree.models.arrays import library_of, namespace_of, number_array
 from pondertree.models.hidden import Layout, flatten, holds_arrays, unflatten
-from pondertree.models.inference import check_model
+from pondertree.models.protocol import check_model
 from pondertree.models.responses import check_column, check_logits, root_parts, step_parts
 from pondertree.validation import shown
 

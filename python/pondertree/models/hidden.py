@@ -168,7 +168,7 @@ def _leaf(array: Any, rows: int, name: str) -> Leaf:
     if not shape:
         raise EvaluationError(f"{name} is one {dtype_name(array)} for the whole batch: it must have {rows} rows")
     if shape[0] != rows:
-        raise EvaluationError(f"{name} has shape {shape}: it must have {rows} rows, one for each that was asked for")
+        raise EvaluationError(f"{name} has shape {shape}: it must have {rows} rows, one per requested row")
     return Leaf(library, shape[1:], array.dtype, None if library == "numpy" else array.device)
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.errors import EvaluationError, InvalidArgumentError, PondertreeError
+from pondertree.errors import EvaluationError, PondertreeError
 from pondertree.models.hidden import LEAF, Layout, flatten, unflatten
+from pondertree.models.protocol import check_model
 from pondertree.models.responses import InitialOutput, RecurrentOutput, check_root, check_step
 
 
 class Inference:
     """Calls a `Model` and validates its outputs against the number of actions and the layout of its first outputs.
 
-    An output that is refused changes nothing.
+    An invalid output leaves the state unchanged.
     """
 
     __slots__ = ("first", "layout", "model", "num_actions")
@@ -53,10 +54,10 @@ class Inference:
         Actions are int64, in the library of the hidden states on their device: PyTorch does not mix tensors with NumPy
         arrays.
         """
-        return self.check(self.ask(hidden, np.ascontiguousarray(actions, dtype=np.int64)), len(actions))
+        return self.check(self.call_recurrent(hidden, np.ascontiguousarray(actions, dtype=np.int64)), len(actions))
 
-    def ask(self, hidden: Any, actions: NDArray[np.int64]) -> Any:
-        """The first half of `recurrent`: returns the model's output unchecked."""
+    def call_recurrent(self, hidden: Any, actions: NDArray[np.int64]) -> Any:
+        """Calls the model; returns its unchecked output, which `check` validates."""
         try:
             return self.model.recurrent_inference(hidden, self._send(actions))
         except PondertreeError:
@@ -78,7 +79,7 @@ class Inference:
         return EvaluationError(message)
 
     def check(self, output: Any, rows: int) -> RecurrentOutput:
-        """The second half: validates the output for `rows` rows."""
+        """Validates the output of `call_recurrent` for `rows` rows."""
         answer = check_step(output, rows, self.num_actions)
         hidden = self._admit(answer.hidden, rows)
         self.num_actions = answer.logits.shape[1]
@@ -99,48 +100,3 @@ class Inference:
         if not leaves or leaves[0].library != "torch" or getattr(self.model, "sends_actions", False):
             return actions
         return sys.modules["torch"].from_numpy(actions).to(leaves[0].device)
-
-
-@runtime_checkable
-class Model(Protocol):
-    """A learned model for batches. Arrays may be of NumPy, PyTorch or JAX; policies are logits before softmax.
-
-    Hidden states are opaque to the search: an array [B, ...] of any library on any device, or nested tuples and dicts
-    of such arrays. The search stores them on their device and passes their rows back in other batches.
-    """
-
-    def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
-        """(hidden_state [B, ...], policy_logits [B, num_actions], value [B]) of observations [B, ...].
-
-        A value is for the player to move.
-        """
-        ...
-
-    def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
-        """(hidden_state [B, ...], reward [B], policy_logits [B, num_actions], value [B]) after actions [B].
-
-        Rewards are for the player who chose the action, values for the player to move after it. An optional fifth
-        array, discount [B] in [-1, 1], ends an episode by 0 and changes the player by a negative sign. Without it, the
-        search's discount applies and two players alternate.
-        """
-        ...
-
-
-METHODS = ("initial_inference", "recurrent_inference")
-
-
-def check_model(model: Any) -> None:
-    """Raises `InvalidArgumentError` for an object without the methods of `Model`."""
-    if isinstance(model, type):
-        raise InvalidArgumentError(f"model is the class {model.__name__}: make an object of it")
-    missing = [name for name in METHODS if not callable(getattr(model, name, None))]
-    if missing:
-        raise InvalidArgumentError(
-            f"model is a {type(model).__name__} without {' and '.join(missing)}: it must have "
-            "initial_inference(observations) and recurrent_inference(hidden_states, actions); see pondertree.models"
-        )
-
-
-def is_specification_form(model: Any) -> bool:
-    """Whether a model has the MuZero specification's `prediction`, which gives policy and value after a step."""
-    return callable(getattr(model, "prediction", None))

@@ -9,7 +9,7 @@ import numpy as np
 
 from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.outputs import bucket, pad_rows
+from pondertree.evaluators.outputs import next_power_of_two, pad_rows
 from pondertree.models.responses import ROOT, STEP_DISCOUNT, root_parts, step_parts
 from pondertree.optional import require
 
@@ -61,7 +61,7 @@ class JaxModel:
         return self._fetched(step_parts(self._recurrent(self.params, hidden, sent)), STEP_DISCOUNT, rows)
 
     def _padded_size(self, rows: int) -> int:
-        return bucket(rows) if self.jit else rows
+        return next_power_of_two(rows) if self.jit else rows
 
     def _array(self, array: Any) -> Any:
         import jax

@@ -60,7 +60,7 @@ class HiddenPool:
         self.layout: Layout | None = None
         """Layout of hidden states; None before the first write."""
         self._rows: list[Any] = []
-        self._plain: NDArray[Any] | None = None
+        self._numpy_rows: NDArray[Any] | None = None
         """The rows, if hidden states are one NumPy array."""
         self._backend: Backend = NumpyBackend()
         self.version = 0
@@ -78,8 +78,8 @@ class HiddenPool:
 
     def gather(self, slots: Slots) -> Any:
         """Returns the hidden states [B, ...] of slots [B], in their original structure."""
-        if self._plain is not None and slots.dtype is _INT64:
-            return self._plain.take(slots, axis=0)
+        if self._numpy_rows is not None and slots.dtype is _INT64:
+            return self._numpy_rows.take(slots, axis=0)
         layout = self.layout
         if layout is None:
             raise UsageError("the pool is empty: nothing was written yet")
@@ -102,7 +102,7 @@ class HiddenPool:
             self._rows = [backend.empty(array, capacity) for array in arrays]
             self.layout, self.capacity, self._backend = layout, capacity, backend
             self.version += 1
-            self._find_plain()
+            self._find_numpy_rows()
         else:
             layout = self.layout.admit(arrays, structure, rows)
             if layout is not self.layout or capacity != self.capacity:
@@ -128,12 +128,12 @@ class HiddenPool:
         for place, array in enumerate(arrays):
             self._rows[place] = self._backend.scatter(self._rows[place], sent, array)
 
-    def put(self, first: int, hidden: Any, rows: int) -> bool:
+    def scatter_consecutive(self, first: int, hidden: Any, rows: int) -> bool:
         """Fast path of `scatter` for a NumPy array and consecutive slots from `first` on.
 
         Returns False, with nothing written, if dtype, shape or capacity do not fit.
         """
-        table = self._plain
+        table = self._numpy_rows
         if table is None or type(hidden) is not np.ndarray or hidden.dtype is not table.dtype:
             return False
         end = first + rows
@@ -144,19 +144,19 @@ class HiddenPool:
 
     def reserve(self, capacity: int) -> None:
         """Grows to this many slots at once, so that a search need not."""
-        capacity = self._grown(validation.count(capacity, "capacity"))
+        capacity = self._grown_capacity(validation.count(capacity, "capacity"))
         if self.layout is not None and capacity != self.capacity:
             self._resize(self.layout, capacity)
         self.capacity = capacity
 
     def _capacity_for(self, highest: int) -> int:
-        return self.capacity if highest < self.capacity else self._grown(highest + 1)
+        return self.capacity if highest < self.capacity else self._grown_capacity(highest + 1)
 
-    def _grown(self, wanted: int) -> int:
-        if self.maximum is not None and wanted > self.maximum:
-            raise InvalidArgumentError(f"slot {wanted - 1} is beyond the pool's maximum of {self.maximum} slots")
+    def _grown_capacity(self, required: int) -> int:
+        if self.maximum is not None and required > self.maximum:
+            raise InvalidArgumentError(f"slot {required - 1} is beyond the pool's maximum of {self.maximum} slots")
         capacity = self.capacity
-        while capacity < wanted:
+        while capacity < required:
             capacity *= 2
         return capacity if self.maximum is None else min(capacity, self.maximum)
 
@@ -168,15 +168,15 @@ class HiddenPool:
         ]
         self.layout, self.capacity = layout, capacity
         self.version += 1
-        self._find_plain()
+        self._find_numpy_rows()
 
-    def _find_plain(self) -> None:
-        plain = self.layout is not None and self.layout.structure is LEAF and type(self._rows[0]) is np.ndarray
-        self._plain = self._rows[0] if plain else None
+    def _find_numpy_rows(self) -> None:
+        is_numpy = self.layout is not None and self.layout.structure is LEAF and type(self._rows[0]) is np.ndarray
+        self._numpy_rows = self._rows[0] if is_numpy else None
 
     def __repr__(self) -> str:
-        looks = "empty" if self.layout is None else ", ".join(map(str, self.layout.leaves))
-        return f"<HiddenPool: {self.capacity} slots, {looks}>"
+        description = "empty" if self.layout is None else ", ".join(map(str, self.layout.leaves))
+        return f"<HiddenPool: {self.capacity} slots, {description}>"
 
 
 class NumpyBackend:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pondertree.models.inference import Model, check_model, is_specification_form
+from pondertree.models.protocol import Model, check_model, is_specification_form
 
 
 def as_model(given: Any) -> Model:

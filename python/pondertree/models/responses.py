@@ -52,7 +52,7 @@ class RecurrentOutput:
 
 
 def is_numpy_tuple(answer: Any, rows: int, num_actions: int) -> bool:
-    """Whether the outputs of a step are a tuple of NumPy arrays that the engine reads without conversion.
+    """Whether the output of a step is a tuple of NumPy arrays that the engine reads without conversion.
 
     The engine checks their numbers with the error messages below; for a batch of few rows, checks in NumPy would cost
     more than everything else.

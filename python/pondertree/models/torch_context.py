@@ -14,7 +14,7 @@ from pondertree.gpu.cuda_graph import host_buffer, require_supported
 from pondertree.gpu.device_trees import DeviceTrees, TreeCache
 from pondertree.gpu.kernels.launch import Launch
 from pondertree.gpu.kernels.top_k import compile_top_k, top_k_responses
-from pondertree.gpu.protocol import Support, UnsupportedOutput, padded_rows
+from pondertree.gpu.protocol import Support, UnsupportedOutput, graph_batch_size
 from pondertree.gpu.tree_shape import TreeShape
 from pondertree.models.hidden import flatten
 from pondertree.models.pool import HiddenPool
@@ -46,7 +46,7 @@ class TorchLatentContext:
 
     def buffers(self, capacities: Sequence[int], max_visits: int) -> list[TorchLatentBuffer]:
         """One buffer for each capacity; no node is visited more often than `max_visits`."""
-        top_k = max(padded_rows(max_visits), MIN_TOP_K) if self._device.type != "cpu" else None
+        top_k = max(graph_batch_size(max_visits), MIN_TOP_K) if self._device.type != "cpu" else None
         if [(capacity, top_k) for capacity in capacities] != [
             (each.capacity, each.max_top_k) for each in self._buffers
         ]:
@@ -105,7 +105,7 @@ class TorchLatentBuffer(DeviceBuffer):
             self._pool_version = self._pool.version
         size = rows
         if not self._is_cpu:
-            size = min(padded_rows(rows), self.capacity)
+            size = min(graph_batch_size(rows), self.capacity)
             # Padding repeats the first request, whose result is written to the same slot.
             self.requests[rows:size] = self.requests[0]
         return self._graphs.launch(size)
@@ -165,7 +165,11 @@ class LatentTrees(DeviceTrees):
         """Starts the upload of roots that the engine has exported."""
         # Rows without a tree write into the pool's last slot, which is reserved for them.
         arrays, rest = self._arrays, slice(len(roots["counts"]), None)
-        for name, number in (("parents", 0), ("chosen", 0), ("targets", self._pool.capacity - 1)):
+        for name, number in (
+            ("request_parents", 0),
+            ("request_actions", 0),
+            ("request_slots", self._pool.capacity - 1),
+        ):
             arrays[name][rest].fill_(number)
         super().start(roots)
         if self._pool.version != self._pool_version:
@@ -174,7 +178,9 @@ class LatentTrees(DeviceTrees):
 
     def _infer(self, rows: int) -> dict[str, Any]:
         arrays = self._arrays
-        hidden, *outputs = self._step(self._pool.read(arrays["parents"][:rows]), arrays["chosen"][:rows])
-        self._pool.write(arrays["targets"][:rows], *flatten(hidden))
-        self._struct.rules.has_discount = int(len(outputs) > 3)
-        return dict(zip(("reward", "logits", "value", "own_discount"), outputs, strict=False))
+        hidden, *outputs = self._step(
+            self._pool.read(arrays["request_parents"][:rows]), arrays["request_actions"][:rows]
+        )
+        self._pool.write(arrays["request_slots"][:rows], *flatten(hidden))
+        self._struct.params.has_discount = int(len(outputs) > 3)
+        return dict(zip(("reward", "logits", "value", "model_discount"), outputs, strict=False))

@@ -17,12 +17,12 @@ from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.evaluators.cpu_precision import check_cpu_precision
 from pondertree.gpu.context import LeaseCache
-from pondertree.gpu.protocol import SUPPORTED, Job, Mode, Support, padded_rows
+from pondertree.gpu.protocol import SUPPORTED, Job, Mode, Support, graph_batch_size
 from pondertree.gpu.torch_network import all_modules, check_dtype, fingerprint_of, first_weights, number_types
 from pondertree.models.adapters import SpecificationModel
 from pondertree.models.arrays import library_of
 from pondertree.models.hidden import flatten
-from pondertree.models.inference import check_model, is_specification_form
+from pondertree.models.protocol import check_model, is_specification_form
 from pondertree.models.responses import root_parts, step_parts
 from pondertree.optional import require
 
@@ -142,7 +142,7 @@ class TorchModel:
 
         arrays, structure = flatten(job.hidden)
         # Padded to few sizes: games that end one by one would need a new pool each time.
-        trees = padded_rows(job.trees)
+        trees = graph_batch_size(job.trees)
         key = (trees, structure, tuple((tuple(array.shape[1:]), array.dtype) for array in arrays))
         context = self._contexts.take(lambda each: each.key == key)
         if context is None:

@@ -283,11 +283,11 @@ class LatentWorld(World):
         if count == 0:
             nothing = np.zeros(0)
             return apply(nothing, np.zeros((0, self.info.num_actions), dtype=np.float32), nothing, None)
-        output = self._inference.ask(self._pool.gather(parents), actions)
+        output = self._inference.call_recurrent(self._pool.gather(parents), actions)
         if (
             slots is None
             and is_numpy_tuple(output, count, self.info.num_actions)
-            and self._pool.put(first, output[0], count)
+            and self._pool.scatter_consecutive(first, output[0], count)
         ):
             return apply(output[1], output[2], output[3], output[4] if len(output) == 5 else None)
         answer = self._inference.check(output, count)

@@ -163,12 +163,12 @@ def test_training_lowers_losses_and_resumes_exactly(muzero: dict[str, float]) ->
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_captured_steps_match_eager_steps() -> None:
-    from pondertree.gpu.captured_step import Steps
+    from pondertree.gpu.captured_step import GraphedSteps
 
     spec, replay, _ = played(20)
     config = small(Path("unused"), algorithm="muzero", learner={"reduced_precision": False, "learning_rate": 1e-3})
     recorded, plain = (LatentModelTrainer(spec, config, torch.device("cuda")) for _ in range(2))
-    plain.steps = Steps(torch.device("cuda"), plain.loss_and_update, captured=False)
+    plain.steps = GraphedSteps(torch.device("cuda"), plain.loss_and_update, captured=False)
     for _ in range(8):
         losses = (
             recorded.checked_losses(recorded.learn_from(replay, 0.0)),

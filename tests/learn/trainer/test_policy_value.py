@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from pondertree.gpu.buffer import unpacked  # noqa: E402
-from pondertree.gpu.captured_step import Steps  # noqa: E402 (after the packages it needs)
+from pondertree.gpu.captured_step import GraphedSteps  # noqa: E402 (after the packages it needs)
 from pondertree.learn.config.game_spec import game_spec  # noqa: E402
 from pondertree.learn.data.replay import ReplayBuffer  # noqa: E402
 from pondertree.learn.loop.devices import choose_device, reported_out_of_memory  # noqa: E402
@@ -244,7 +244,7 @@ def test_captured_steps_match_eager_steps(tmp_path: Path) -> None:
     replay = ReplayBuffer(spec, config.replay)
     replay.add([make_game(number, 20) for number in range(20)])
     recorded, plain, resumed = (PolicyValueTrainer(spec, config, device) for _ in range(3))
-    plain.steps = Steps(device, plain.loss_and_update, captured=False)
+    plain.steps = GraphedSteps(device, plain.loss_and_update, captured=False)
     for step in range(8):
         losses = (
             recorded.checked_losses(recorded.learn_from(replay, 0.0)),

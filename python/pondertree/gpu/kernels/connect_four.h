@@ -6,55 +6,55 @@
 #define BOARD ((TOP << 1) - BOTTOM)
 #define CELLS 42
 
-DEVICE int has_line(bits64 stones) {
-    bits64 lines = 0;
+DEVICE int has_line(uint64 stones) {
+    uint64 lines = 0;
     const int steps[4] = {1, 6, 7, 8};
     UNROLLED for (int i = 0; i < 4; ++i) {
-        bits64 pairs = stones & (stones >> steps[i]);
+        uint64 pairs = stones & (stones >> steps[i]);
         lines |= pairs & (pairs >> (2 * steps[i]));
     }
     return lines != 0;
 }
 
 // Writes one number of an observation.
-DEVICE void write_cell(const Trees *t, word row, int plane, int cell, int is_set) {
-    const Rules *rules = &t->rules;
-    word at = row * 3 * CELLS + plane * rules->plane_step + cell / 7 * rules->row_step + cell % 7 * rules->column_step;
-    unsigned written = is_set ? (unsigned)rules->one : 0u;
-    if (rules->bits == 16) ((unsigned short *)t->observations)[at] = (unsigned short)written;
+DEVICE void write_cell(const TreeArrays *t, int64 row, int plane, int cell, int is_set) {
+    const SearchParameters *params = &t->params;
+    int64 at = row * 3 * CELLS + plane * params->plane_step + cell / 7 * params->row_step + cell % 7 * params->column_step;
+    unsigned written = is_set ? (unsigned)params->one_bits : 0u;
+    if (params->bits_per_value == 16) ((unsigned short *)t->observations)[at] = (unsigned short)written;
     else ((unsigned *)t->observations)[at] = written;
 }
 
 // Applies the network's output for the pending leaf.
-DEVICE void apply(const Trees *t, word tree, word row, int leaf, int lane) {
-    const Rules *rules = &t->rules;
-    word node = tree * rules->nodes + leaf, first = node * rules->actions;
+DEVICE void apply(const TreeArrays *t, int64 tree, int64 row, int leaf, int lane) {
+    const SearchParameters *params = &t->params;
+    int64 node = tree * params->nodes + leaf, first = node * params->actions;
     Header header = t->headers[node];
-    double logits[GROUPS], value = number(t->value, row, rules->value_type);
+    double logits[GROUPS], value = number(t->value, row, params->value_type);
     float priors[GROUPS];
-    EACH(g) {
+    FOR_EACH_GROUP(g) {
         int place = g * LANES + lane, there = place < header.count;
-        logits[g] = there ? number(t->logits, row * rules->actions + t->actions[first + place], rules->logits_type) : 0.0;
+        logits[g] = there ? number(t->logits, row * params->actions + t->actions[first + place], params->logits_type) : 0.0;
     }
-    int sound = softmax(logits, header.count, lane, priors);
-    EACH(g) if (g * LANES + lane < header.count) t->priors[first + g * LANES + lane] = priors[g];
+    int is_valid = softmax(logits, header.count, lane, priors);
+    FOR_EACH_GROUP(g) if (g * LANES + lane < header.count) t->priors[first + g * LANES + lane] = priors[g];
     // Rounding in the network may exceed the range slightly; such values are clipped.
-    if (!(value >= -1.001f && value <= 1.001f)) sound = 0;
+    if (!(value >= -1.001f && value <= 1.001f)) is_valid = 0;
     value = value > 1.0 ? 1.0 : value < -1.0 ? -1.0 : value;
     if (lane == 0) {
         t->raw[node] = value;
-        if (!sound) *t->unsound = 1;
+        if (!is_valid) *t->has_invalid_output = 1;
     }
     back_up(t, tree, t->depth[tree], leaf, header.to_play, 0.0, 1.0, value, lane);
 }
 
 // Plays `action` at `parent` and creates node `child`. Returns 1 if the position needs the network, 0 at the end of a game.
-DEVICE int expand_edge(const Trees *t, word tree, word row, int parent, int child, int action, int to_play, int lane) {
-    const Rules *rules = &t->rules;
-    word root = tree * rules->nodes, node = root + child, first = node * rules->actions;
-    bits64 own = t->boards[2 * (root + parent)], other = t->boards[2 * (root + parent) + 1];
-    bits64 cell = (((own | other) + BOTTOM) & BOARD) & (0x7FULL << (7 * action));
-    bits64 moved = own | cell, filled = moved | other;
+DEVICE int expand_edge(const TreeArrays *t, int64 tree, int64 row, int parent, int child, int action, int to_play, int lane) {
+    const SearchParameters *params = &t->params;
+    int64 root = tree * params->nodes, node = root + child, first = node * params->actions;
+    uint64 own = t->boards[2 * (root + parent)], other = t->boards[2 * (root + parent) + 1];
+    uint64 cell = (((own | other) + BOTTOM) & BOARD) & (0x7FULL << (7 * action));
+    uint64 moved = own | cell, filled = moved | other;
     int won = has_line(moved), is_end = won || filled == BOARD, count = 0;
     for (int column = lane; !is_end && column - lane < 7; column += LANES) {
         int open = column < 7 && !(filled >> (7 * column + 5) & 1);

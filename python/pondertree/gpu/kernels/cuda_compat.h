@@ -31,5 +31,5 @@
 #define INFINITE HUGE_VAL
 #endif
 
-typedef long long word;
-typedef unsigned long long bits64;
+typedef long long int64;
+typedef unsigned long long uint64;

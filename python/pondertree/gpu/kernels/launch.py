@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from pondertree.config import GumbelRule
-from pondertree.gpu.kernels.nvrtc import NotCompiled, kernel
-from pondertree.gpu.tree_layout import Trees
+from pondertree.gpu.kernels.nvrtc import CompilationError, kernel
+from pondertree.gpu.tree_layout import TreeArrays
 from pondertree.gpu.tree_shape import TreeShape
 
 SOURCE = Path(__file__).parent / "step.cu"
@@ -20,7 +20,7 @@ WARPS_PER_BLOCK = 4
 #: The most simulations of one tree in one step that end without a network request; all other trees wait for them.
 MAX_TERMINAL_DESCENTS_PER_STEP = 3
 #: Launches one step of every row, and whether it makes a next request.
-Launch = Callable[[Trees, bool], None]
+Launch = Callable[[TreeArrays, bool], None]
 
 
 def options_of(shape: TreeShape, lanes: int) -> tuple[str, ...]:
@@ -38,19 +38,19 @@ def options_of(shape: TreeShape, lanes: int) -> tuple[str, ...]:
 
 
 def compile_step(device: Any, shape: TreeShape) -> Launch:
-    """Compiles the kernel for a device; raises `NotCompiled`, after a warning, where there is no compiler."""
+    """Compiles the kernel for a device; raises `CompilationError`, after a warning, where there is no compiler."""
     if device.type != "cuda":
-        raise NotCompiled("kernels are compiled for CUDA devices only")
+        raise CompilationError("kernels are compiled for CUDA devices only")
     index = torch.cuda.current_device() if device.index is None else device.index
     try:
         # Without fused multiply-add, which the engine does not use either: results are equal bit for bit.
         step = kernel(SOURCE, "step", (*options_of(shape, 32), f"-DWARPS={WARPS_PER_BLOCK}", "--fmad=false"), index)
-    except NotCompiled as error:
+    except CompilationError as error:
         warnings.warn(f"GPU-resident search is not available, the CPU searches: {error}", RuntimeWarning, stacklevel=2)
         raise
 
-    def launch(struct: Trees, wants_request: bool) -> None:
-        blocks = -(-struct.rules.rows // WARPS_PER_BLOCK)
+    def launch(struct: TreeArrays, wants_request: bool) -> None:
+        blocks = -(-struct.params.rows // WARPS_PER_BLOCK)
         step.launch(blocks, 32 * WARPS_PER_BLOCK, (struct, ctypes.c_int(int(wants_request))))
 
     return launch

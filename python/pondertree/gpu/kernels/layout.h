@@ -7,35 +7,35 @@
 
 typedef struct {
     int nodes, actions, players;
-    int normalize, rescale, mixed, has_discount, fpu_parent;
-    int reward_type, value_type, logits_type, discount_type, one, bits, plane_step, row_step, column_step, rows;
+    int normalize, rescale_values, use_mixed_value, has_discount, fpu_parent;
+    int reward_type, value_type, logits_type, discount_type, one_bits, bits_per_value, plane_step, row_step, column_step, rows;
     double discount, value_scale, maxvisit_init, fpu;
-} Rules;
+} SearchParameters;
 
 typedef struct {
-    int to_play, count, opened, unused;
+    int to_play, count, opened, padding;
 } Header;
 
 typedef struct {
-    Rules rules;
-    // Roots as the engine exports them, and the tree of each row: those that want more simulations come first.
+    SearchParameters params;
+    // Roots as the engine exports them, and the tree of each row: unfinished trees come first.
     const int *root_count;
     const int *root_to_play;
     const short *root_actions;
     const float *root_priors;
     const double *root_raw;
-    const bits64 *keys;
-    const bits64 *begun;
-    const bits64 *root_boards;
-    const word *slots;
+    const uint64 *keys;
+    const uint64 *simulation_offset;
+    const uint64 *root_boards;
+    const int64 *slots;
     const double *draws;
     const int *considered;
     const double *weights;
-    const int *order;
-    // A network's outputs for each row, of the dtypes in `Rules`.
+    const int *row_to_tree;
+    // A network's outputs for each row, of the dtypes in `SearchParameters`.
     const void *reward;
     const void *value;
-    const void *own_discount;
+    const void *model_discount;
     const void *logits;
     // Nodes [trees, nodes] and edges [trees, nodes, actions].
     Header *headers;
@@ -48,20 +48,20 @@ typedef struct {
     short *actions;
     short *children;
     double *bounds;
-    // Of each tree: the descent; simulations done (-1 before the root is written), nodes made, whether a request
-    // is pending, requests in all. Whether any output was invalid. Stones of both players.
+    // Of each tree: the descent; simulations done (-1 before the root is written), nodes added, whether a request
+    // is pending, total requests. Whether any output was invalid. Stones of both players.
     int *path;
     int *depth;
-    int *done;
-    int *made;
+    int *simulations;
+    int *nodes_added;
     int *pending;
     int *rows;
-    int *unsound;
-    bits64 *boards;
+    int *has_invalid_output;
+    uint64 *boards;
     // The next requests of a learned model, row by row.
-    word *parents;
-    word *chosen;
-    word *targets;
+    int64 *request_parents;
+    int64 *request_actions;
+    int64 *request_slots;
     // The next observations of a network, row by row.
     void *observations;
-} Trees;
+} TreeArrays;

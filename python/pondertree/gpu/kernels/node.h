@@ -1,4 +1,11 @@
-// Nodes and edges. Edges are ordered by first visit; unvisited ones follow.
+// Nodes and edges. Edges are ordered by first visit; unvisited ones follow. A place is the index of an edge in its node.
+
+#define MIN_SPAN 1e-8
+// An entry of a path: a node and the place of the edge that the descent takes.
+#define PLACE_STRIDE 512
+#define PATH_ENTRY(node, place) ((node) * PLACE_STRIDE + (place))
+#define PATH_NODE(entry) ((entry) / PLACE_STRIDE)
+#define PATH_PLACE(entry) ((entry) % PLACE_STRIDE)
 
 // A node in registers, distributed over a warp.
 typedef struct {
@@ -12,39 +19,39 @@ typedef struct {
 } Node;
 
 // Loads a node. All loads are issued at once; invalid places are masked afterwards.
-DEVICE Node load(const Trees *t, word node, int lane) {
-    Node it;
-    int actions = t->rules.actions;
-    word first = node * actions;
-    it.header = t->headers[node];
-    it.raw = t->raw[node];
-    EACH(g) {
+DEVICE Node load(const TreeArrays *t, int64 index, int lane) {
+    Node node;
+    int actions = t->params.actions;
+    int64 first = index * actions;
+    node.header = t->headers[index];
+    node.raw = t->raw[index];
+    FOR_EACH_GROUP(g) {
         int place = g * LANES + lane, inside = place < actions;
-        it.sum[g] = inside ? t->sums[first + place] : 0.0;
-        it.n[g] = inside ? t->visits[first + place] : 0;
-        it.prior[g] = inside ? t->priors[first + place] : 0.0f;
-        it.action[g] = inside ? t->actions[first + place] : 0;
-        it.child[g] = inside ? t->children[first + place] : 0;
+        node.sum[g] = inside ? t->sums[first + place] : 0.0;
+        node.n[g] = inside ? t->visits[first + place] : 0;
+        node.prior[g] = inside ? t->priors[first + place] : 0.0f;
+        node.action[g] = inside ? t->actions[first + place] : 0;
+        node.child[g] = inside ? t->children[first + place] : 0;
     }
-    EACH(g) {
+    FOR_EACH_GROUP(g) {
         int place = g * LANES + lane;
-        if (place >= it.header.opened) {
-            it.sum[g] = 0.0;
-            it.n[g] = 0;
+        if (place >= node.header.opened) {
+            node.sum[g] = 0.0;
+            node.n[g] = 0;
         }
-        if (place >= it.header.count) {
-            it.prior[g] = 0.0f;
-            it.action[g] = 32767;
+        if (place >= node.header.count) {
+            node.prior[g] = 0.0f;
+            node.action[g] = 32767;
         }
     }
-    return it;
+    return node;
 }
 
 // Broadcasts the element of a place.
 #define AT_PLACE(name, type)                                                                                                   \
     DEVICE type name(const type *numbers, int place) {                                                                         \
         type found = 0;                                                                                                        \
-        EACH(g) {                                                                                                              \
+        FOR_EACH_GROUP(g) {                                                                                                    \
             type one = SHUFFLE(numbers[g], place % LANES);                                                                     \
             if (place / LANES == g) found = one;                                                                               \
         }                                                                                                                      \
@@ -56,7 +63,7 @@ AT_PLACE(prior_at, float)
 // The place of the set bit number `skip`, in the order of places.
 DEVICE int nth_place(const unsigned *bits, int skip) {
     int found = 0;
-    EACH(g) {
+    FOR_EACH_GROUP(g) {
         int count = COUNT_BITS(bits[g]);
         if (skip >= 0 && skip < count) {
             unsigned left = bits[g];
@@ -70,28 +77,28 @@ DEVICE int nth_place(const unsigned *bits, int skip) {
 
 // Softmax as in `search/priors.rs`; `logits` are overwritten. Returns whether they were valid.
 DEVICE int softmax(double *logits, int count, int lane, float *priors) {
-    int sound = 1;
+    int is_valid = 1;
     double least = INFINITE, most = -INFINITE;
-    EACH(g) {
+    FOR_EACH_GROUP(g) {
         if (g * LANES + lane < count) {
-            if (!(logits[g] < INFINITE)) sound = 0;
+            if (!(logits[g] < INFINITE)) is_valid = 0;
             least = logits[g] < least ? logits[g] : least;
             most = logits[g] > most ? logits[g] : most;
         } else {
             logits[g] = -INFINITE;
         }
     }
-    least = lowest_of(least);
-    most = highest_of(most);
-    EACH(g) logits[g] = exp(logits[g] - most);
+    least = warp_min_f64(least);
+    most = warp_max_f64(most);
+    FOR_EACH_GROUP(g) logits[g] = exp(logits[g] - most);
     double total = ordered_sum(logits, 0, count);
     // Equal logits give exactly equal priors.
-    EACH(g) priors[g] = (float)(least == most ? 1.0 / (double)count : logits[g] / total);
-    return least_of(sound) && most > -INFINITE;
+    FOR_EACH_GROUP(g) priors[g] = (float)(least == most ? 1.0 / (double)count : logits[g] / total);
+    return warp_min_i32(is_valid) && most > -INFINITE;
 }
 
 // Writes an unvisited edge.
-DEVICE void write_edge(const Trees *t, word edge, int action, float prior) {
+DEVICE void write_edge(const TreeArrays *t, int64 edge, int action, float prior) {
     t->actions[edge] = (short)action;
     t->priors[edge] = prior;
     t->sums[edge] = 0.0;

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 
-class NotCompiled(Exception):  # noqa: N818 (internal: callers fall back)
-    """There is no compiler, or it reported errors; the message is the compiler's."""
+class CompilationError(Exception):
+    """No compiler is available, or it reported errors; the message is the compiler's. Callers fall back."""
 
 
 class NotLaunchedError(RuntimeError):
@@ -47,7 +47,7 @@ def kernel(source: Path, name: str, options: tuple[str, ...], device: int) -> Ke
         try:
             driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
         except OSError as error:
-            raise NotCompiled(str(error)) from error
+            raise CompilationError(str(error)) from error
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         _check(driver.cuModuleLoadData(ctypes.byref(module), image), "load")
         _check(driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()), "find")
@@ -66,10 +66,10 @@ def compile_source(source: Path, options: Sequence[str]) -> bytes:
         names = (ctypes.c_char_p * len(arguments))(*(option.encode() for option in arguments))
         if compiler.nvrtcCompileProgram(program, len(arguments), names) != 0:
             log = _text(compiler.nvrtcGetProgramLogSize, compiler.nvrtcGetProgramLog, program)
-            raise NotCompiled(log.decode(errors="replace"))
+            raise CompilationError(log.decode(errors="replace"))
         return _text(compiler.nvrtcGetCUBINSize, compiler.nvrtcGetCUBIN, program)
     except AttributeError as error:  # NVRTC before CUDA 11.1
-        raise NotCompiled(str(error)) from error
+        raise CompilationError(str(error)) from error
     finally:
         compiler.nvrtcDestroyProgram(ctypes.byref(program))
 
@@ -79,7 +79,7 @@ def _compiler() -> Any:
     """NVRTC of PyTorch's CUDA version: as already loaded, from the system, or from the `nvidia` wheels."""
     version = (torch.version.cuda or "").split(".")[0]
     if not version:
-        raise NotCompiled("PyTorch was built without CUDA")
+        raise CompilationError("PyTorch was built without CUDA")
     name = f"nvrtc64_{version}0_0.dll" if sys.platform == "win32" else f"libnvrtc.so.{version}"
     packages = Path(torch.__file__).parent.parent / "nvidia"
     for candidate in (name, *map(str, sorted(packages.glob(f"*/*/{name}")))):
@@ -87,7 +87,7 @@ def _compiler() -> Any:
             return ctypes.CDLL(candidate)
         except OSError:
             continue
-    raise NotCompiled(f"{name} was not found")
+    raise CompilationError(f"{name} was not found")
 
 
 def _text(size_of: Any, get: Any, program: ctypes.c_void_p) -> bytes:
@@ -100,4 +100,4 @@ def _text(size_of: Any, get: Any, program: ctypes.c_void_p) -> bytes:
 
 def _check(status: int, what: str) -> None:
     if status != 0:
-        raise NotCompiled(f"could not {what} a kernel: error {status} of CUDA")
+        raise CompilationError(f"could not {what} a kernel: error {status} of CUDA")

@@ -7,7 +7,7 @@
 #define BFLOAT16 1
 
 // Reads one number; bfloat16 is the upper half of a float32.
-DEVICE double number(const void *numbers, word at, int type) {
+DEVICE double number(const void *numbers, int64 at, int type) {
     union {
         unsigned bits;
         float number;

@@ -1,5 +1,5 @@
-// The k highest logits of each row, lowest action first, and log-sum-exp of all: what the engine needs to know of a leaf in a large
-// action space. A block has a row, and each thread a range of consecutive actions.
+// The leaf policy for large action spaces: the k highest logits of each row, lowest action first, and log-sum-exp of all. One block
+// per row; each thread has a range of consecutive actions.
 //
 // Compile-time definitions: ACTIONS; THREADS per block on a GPU.
 
@@ -10,8 +10,8 @@
 #endif
 #define WARPS (THREADS / LANES)
 // Actions per thread.
-#define OWN ((ACTIONS + THREADS - 1) / THREADS)
-#define EACH_OWN(i) UNROLLED for (int i = 0; i < OWN; ++i)
+#define ACTIONS_PER_THREAD ((ACTIONS + THREADS - 1) / THREADS)
+#define FOR_EACH_OWN(i) UNROLLED for (int i = 0; i < ACTIONS_PER_THREAD; ++i)
 // NaN is ordered above all numbers, so that it is among the top k and the engine refuses it.
 #define NOT_A_NUMBER 0xffffffffu
 
@@ -63,12 +63,12 @@ DEVICE float number_of(unsigned key, unsigned bits) {
         }                                                                                                                      \
         return x;                                                                                                              \
     }
-REDUCE(sum_of, int, x + other)
-REDUCE(exact_sum_of, double, x + other)
-REDUCE(highest_of, unsigned, other > x ? other : x)
+REDUCE(block_sum_i32, int, x + other)
+REDUCE(block_sum_f64, double, x + other)
+REDUCE(block_max_u32, unsigned, other > x ? other : x)
 
 // Exclusive prefix sum over the threads of a block.
-DEVICE unsigned sum_before(unsigned own, unsigned *scratch, int thread) {
+DEVICE unsigned block_prefix_sum(unsigned own, unsigned *scratch, int thread) {
     unsigned x = own;
     int lane = thread % LANES, warp = thread / LANES;
     UNROLLED for (int step = 1; step < LANES; step *= 2) {
@@ -81,44 +81,44 @@ DEVICE unsigned sum_before(unsigned own, unsigned *scratch, int thread) {
     return x - own;
 }
 
-DEVICE void select(const ModelOutput *s, word row, int thread) {
+DEVICE void select(const ModelOutput *s, int64 row, int thread) {
     SHARED int counts[2][WARPS];
     SHARED unsigned highest[WARPS], places[WARPS];
     SHARED double exponentials[WARPS];
-    unsigned keys[OWN], max_key = 0, bits = ALL_BITS(s->logits_type);
-    int first = thread * OWN, k = s->k;
-    EACH_OWN(i) {
+    unsigned keys[ACTIONS_PER_THREAD], max_key = 0, bits = ALL_BITS(s->logits_type);
+    int first = thread * ACTIONS_PER_THREAD, k = s->k;
+    FOR_EACH_OWN(i) {
         int there = first + i < ACTIONS;
         // Key 0 belongs to no number.
         keys[i] = there ? key_of((float)number(s->logits, row * ACTIONS + first + i, s->logits_type), bits) : 0;
         max_key = keys[i] > max_key ? keys[i] : max_key;
     }
-    double greatest = number_of(highest_of(max_key, highest, thread), bits), sum = 0.0;
-    EACH_OWN(i) {
+    double greatest = number_of(block_max_u32(max_key, highest, thread), bits), sum = 0.0;
+    FOR_EACH_OWN(i) {
         if (keys[i]) sum += exp((double)number_of(keys[i], bits) - greatest);
     }
-    sum = exact_sum_of(sum, exponentials, thread);
+    sum = block_sum_f64(sum, exponentials, thread);
     // Radix select: bit by bit, the highest key that at least `k` keys reach.
     unsigned floor = 0;
     for (int bit = 31, count = 0; bit >= 0 && (bits >> bit & 1u) && count != k; --bit) {
         unsigned candidate = floor | 1u << bit;
         count = 0;
-        EACH_OWN(i) count += keys[i] >= candidate;
-        count = sum_of(count, counts[bit & 1], thread);
+        FOR_EACH_OWN(i) count += keys[i] >= candidate;
+        count = block_sum_i32(count, counts[bit & 1], thread);
         if (count >= k) floor = candidate;
     }
     // Keys above it are taken, and of equal keys the first ones, up to `k` in all.
     unsigned own = 0;
-    EACH_OWN(i) own += (keys[i] > floor) * 65536u + (keys[i] == floor);
-    unsigned before = sum_before(own, places, thread);
-    int equal_wanted = k - sum_of((int)(own / 65536u), counts[0], thread);
+    FOR_EACH_OWN(i) own += (keys[i] > floor) * 65536u + (keys[i] == floor);
+    unsigned before = block_prefix_sum(own, places, thread);
+    int equal_taken = k - block_sum_i32((int)(own / 65536u), counts[0], thread);
     int above = (int)(before / 65536u), equal = (int)(before % 65536u);
     int width = 4 + (s->discount != 0) + 2 * k;
     float *response = s->responses + row * width, *logits = response + width - 2 * k, *actions = logits + k;
-    EACH_OWN(i) {
+    FOR_EACH_OWN(i) {
         int is_above = keys[i] > floor, is_equal = keys[i] == floor;
-        if (is_above || (is_equal && equal < equal_wanted)) {
-            int place = above + (equal < equal_wanted ? equal : equal_wanted);
+        if (is_above || (is_equal && equal < equal_taken)) {
+            int place = above + (equal < equal_taken ? equal : equal_taken);
             logits[place] = number_of(keys[i], bits);
             actions[place] = (float)(first + i);
         }
@@ -137,10 +137,10 @@ DEVICE void select(const ModelOutput *s, word row, int thread) {
 
 #ifdef __CUDACC_RTC__
 extern "C" __global__ void __launch_bounds__(THREADS) top_k(const __grid_constant__ ModelOutput s) {
-    select(&s, (word)blockIdx.x, (int)threadIdx.x);
+    select(&s, (int64)blockIdx.x, (int)threadIdx.x);
 }
 #else
 void top_k(const ModelOutput *s) {
-    for (word row = 0; row < s->rows; ++row) select(s, row, 0);
+    for (int64 row = 0; row < s->rows; ++row) select(s, row, 0);
 }
 #endif

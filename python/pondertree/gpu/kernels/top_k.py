@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from pondertree.gpu.kernels.nvrtc import NotCompiled, kernel
+from pondertree.gpu.kernels.nvrtc import CompilationError, kernel
 from pondertree.gpu.tree_layout import DTYPE_CODES
 
 SOURCE = Path(__file__).parent / "top_k.cu"
@@ -56,7 +56,7 @@ def _compiled(index: int, actions: int) -> Launch | None:
     threads = threads_for(actions)
     try:
         select = kernel(SOURCE, "top_k", (f"-DACTIONS={actions}", f"-DTHREADS={threads}"), index)
-    except NotCompiled as error:
+    except CompilationError as error:
         warnings.warn(f"large action spaces are slower on this GPU: {error}", RuntimeWarning, stacklevel=2)
         return None
     return lambda outputs: select.launch(outputs.rows, threads, (outputs,))

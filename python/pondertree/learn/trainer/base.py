@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from pondertree.errors import StorageError, TrainingError
-from pondertree.gpu.captured_step import Steps
+from pondertree.gpu.captured_step import GraphedSteps
 from pondertree.learn.config.schema import Config
 from pondertree.learn.config.sections import LearnerConfig
 from pondertree.validation import brief
@@ -43,7 +43,7 @@ class Trainer(ABC):
         self._average_weight = torch.zeros((), device=device)
         """Weight of the current weights in the moving average at this step."""
         # Of the optimisers only AdamW keeps its whole state on the device, as a captured step requires.
-        self.steps = Steps(device, self.loss_and_update, captured=config.learner.optimiser == "adamw")
+        self.steps = GraphedSteps(device, self.loss_and_update, captured=config.learner.optimiser == "adamw")
 
     @abstractmethod
     def learn_from(self, replay: Any, progress: float) -> dict[str, torch.Tensor]:
