@@ -18,7 +18,7 @@ from gpu_cases import GAMES, GameCase, LatentCase, cases
 LONG = 5.0
 ROUNDS = 3
 #: Random moves before a root, as in `gpu_ours.py`.
-FEWEST_MOVES, MOST_MOVES = 2, 12
+MIN_MOVES, MAX_MOVES = 2, 12
 #: Roots are created in chunks of this size, of which every measured number of trees is a multiple.
 PIECE = 256
 
@@ -68,8 +68,8 @@ def opener(game: str) -> tuple[Any, Any]:
     env = pgx.make(game)
 
     def opening(key: Any) -> Any:
-        start, count, *moves = jax.random.split(key, 2 + MOST_MOVES)
-        wanted = jax.random.randint(count, (), FEWEST_MOVES, MOST_MOVES + 1)
+        start, count, *moves = jax.random.split(key, 2 + MAX_MOVES)
+        wanted = jax.random.randint(count, (), MIN_MOVES, MAX_MOVES + 1)
 
         def move(state: Any, drawn: tuple[Any, Any]) -> tuple[Any, None]:
             ply, key = drawn
@@ -78,7 +78,7 @@ def opener(game: str) -> tuple[Any, Any]:
             made = (ply < wanted) & ~after.terminated
             return jax.tree.map(lambda new, old: jnp.where(made, new, old), after, state), None
 
-        return jax.lax.scan(move, env.init(start), (jnp.arange(MOST_MOVES), jnp.stack(moves)))[0]
+        return jax.lax.scan(move, env.init(start), (jnp.arange(MAX_MOVES), jnp.stack(moves)))[0]
 
     return env, jax.jit(jax.vmap(opening))
 

@@ -17,7 +17,7 @@ from worker import Work, serve
 
 PB_C_BASE, PB_C_INIT, DISCOUNT = 19652, 1.25, 0.997
 #: Lower bound of the range in value normalisation, from its configurations.
-SMALLEST_SPAN = 0.01
+MIN_SPAN = 0.01
 
 
 def compiled(name: str) -> ModuleType:
@@ -46,7 +46,7 @@ class Trees:
     def bounds(self) -> Any:
         """Returns the minimum and maximum value of each tree."""
         bounds = self.library.MinMaxStatsList(self.batch)
-        bounds.set_delta(SMALLEST_SPAN)
+        bounds.set_delta(MIN_SPAN)
         return bounds
 
 

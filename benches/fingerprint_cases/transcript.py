@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 #: Clean priors of more moves are recorded only where the moves were visited: each is a lookup among all of them.
-MOST_CLEAN_PRIORS = 100
+MAX_CLEAN_PRIORS = 100
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Transcript:
                 untried,
             )
             if node.parent is None:
-                shown = children.values() if len(children) <= MOST_CLEAN_PRIORS else tried
+                shown = children.values() if len(children) <= MAX_CLEAN_PRIORS else tried
                 self.write("clean priors", [child.clean_prior for child in shown])
             stack.extend((child, depth + 1) for child in reversed(tried))
 

@@ -1,4 +1,4 @@
-//! The thread pool against others, for `benches/thread_pool.py`. Compiled only with the feature `rayon`.
+//! Python bindings of the thread-pool comparison, for `benches/thread_pool.py`. Compiled only with the feature `rayon`.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Entering the engine: a panic, which would surface as a `BaseException`, becomes `InternalError`.
+//! Calls into the engine: a panic, which would surface as a `BaseException`, becomes `InternalError`.
 
 use std::any::Any as Payload;
 use std::panic::{catch_unwind, AssertUnwindSafe};

@@ -1,4 +1,4 @@
-//! Chess knowledge: exchanges, move categories, evaluation, quiescence, mates, endings.
+//! Python bindings of chess knowledge: exchanges, move categories, evaluation, quiescence, mates, endings.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -257,7 +257,7 @@ pub fn mate_search(
     })
 }
 
-/// Searches a mate by checks alone, at most `depth` moves long: (moves, first action), or None without a proof.
+/// Searches for a mate by checks alone, at most `depth` moves long. Returns (moves, first action), or None without a proof.
 #[pyfunction]
 #[pyo3(signature = (state, depth, budget))]
 pub fn checks_first(py: Python<'_>, state: &Chess, depth: u32, budget: u64) -> PyResult<Option<(u32, u16)>> {

@@ -1,4 +1,4 @@
-//! The configuration of a search as Python passes it: an object with an attribute, or a dict with a key, for every field.
+//! Reads the configuration of a search: an object with an attribute, or a dict with a key, for every field.
 
 use std::sync::Arc;
 

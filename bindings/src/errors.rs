@@ -1,4 +1,4 @@
-//! The table from the engine's errors to Python's, whose classes are in `pondertree/errors.py`.
+//! Python exceptions of the engine's errors; their classes are in `pondertree/errors.py`.
 
 use pondertree_core::Error;
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! Keys of trees, and the random numbers of playouts in Python, equal to those of `pondertree/random.py`.
+//! Python bindings of the random numbers: keys of trees and playouts, equal to those of `pondertree/random.py`.
 
 use pondertree_core::{tree_key, Error, Purpose, Random as CoreRandom};
 use pyo3::prelude::*;

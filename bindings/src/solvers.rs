@@ -1,4 +1,4 @@
-//! The Connect 4 solver: detached from the interpreter, interruptible by Ctrl-C.
+//! Python bindings of the Connect 4 solver: detached from the interpreter, interruptible by Ctrl-C.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! States of the compiled games as Python values.
+//! Python bindings of the compiled games' states.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -216,7 +216,7 @@ macro_rules! state_class {
                 guarded(|| self.0.parse_action(&text.0).or_python())
             }
 
-            /// Plays a random playout with the numbers of `key`: (result for player 0 or None if cut off, the last state).
+            /// Plays a random playout with the numbers of `key`; returns the result for player 0 (None if cut off) and the last state.
             #[pyo3(signature = (key, policy, max_depth))]
             fn _playout(&self, key: u64, policy: &str, max_depth: Option<u32>) -> PyResult<(Option<i8>, Self)> {
                 guarded(|| {

@@ -47,7 +47,7 @@ pub use search::expand_latent::ModelResponse;
 pub use search::noise::Noise;
 pub use search::path::{TraceRow, TraceStep};
 pub use search::priors::{Policy, PolicyKind};
-pub use search::root_answer::Plan;
+pub use search::root_answer::GumbelPolicy;
 pub use search::root_state::RootState;
 pub use search::score::{CompletedQ, Fpu, LogPuctParameters, Normalize, ParentVisits, Rule};
 pub use search::sequential_halving::Schedule;

@@ -209,7 +209,7 @@ fn default_playout<G: Game>(game: &mut G, random: &mut Random, max_depth: u32) -
 
 fn compare_playouts<G: Game>() {
     for seed in 0..4000 {
-        let mut random = Random::new(seed, Purpose::Answer);
+        let mut random = Random::new(seed, Purpose::RootMove);
         let mut start = G::start();
         if seed % 2 == 1 {
             let prefix = random.below(60);

@@ -331,7 +331,7 @@ def threads_with_network(network: Any, rows: int) -> int:
 
 
 #: Adapters are unwrapped to this depth to find a model's `num_players`.
-MOST_WRAPPED = 4
+MAX_WRAPPED = 4
 
 
 class AssumedPlayers(int):
@@ -362,7 +362,7 @@ MuZeroConfig = MCTSConfig
 
 def players_of(model: Any) -> int | None:
     """Returns the `num_players` of a model, or of the model inside an adapter; None where neither has one."""
-    for _ in range(MOST_WRAPPED):
+    for _ in range(MAX_WRAPPED):
         declared = getattr(model, "num_players", None)
         if declared is not None:
             try:

@@ -57,10 +57,10 @@ def threads(value: Any, name: str = "threads") -> int:
     return whole_number(value, name, least=1, most=1024)
 
 
-def useful_threads(wanted: int) -> int:
+def useful_threads(requested: int) -> int:
     """Returns the number of threads to start: at most one per CPU."""
     # Reading the affinity mask and the CPU quota takes longer than a short search.
-    return min(wanted, usable_cpus()) if wanted > 1 else wanted
+    return min(requested, usable_cpus()) if requested > 1 else requested
 
 
 def number(value: Any, name: str, *, least: float = -math.inf, most: float = math.inf) -> float:

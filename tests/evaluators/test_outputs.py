@@ -16,7 +16,7 @@ from tests.support.search_helpers import PythonGame
 import pondertree
 from pondertree.errors import EvaluationError
 from pondertree.evaluators import Batch, Cached, Function, Packed, Symmetric, evaluate_batch, symmetries_of
-from pondertree.evaluators.outputs import LARGEST_VALUE, check_policy, check_values, flat_policy
+from pondertree.evaluators.outputs import MAX_VALUE, check_policy, check_values, flat_policy
 from pondertree.game import GameInfo, describe
 from pondertree.games import Chess, ConnectFour
 from pondertree.testing.tabular import TabularGame
@@ -134,7 +134,7 @@ def test_values_of_two_players_must_sum_to_zero() -> None:
 
 @pytest.mark.parametrize("info", [None, REWARDS, BIDDING])
 def test_values_with_rewards_are_bounded(info: GameInfo | None) -> None:
-    assert check_values([LARGEST_VALUE, -LARGEST_VALUE], 2, 2, info).tolist() == [1e12, -1e12]
+    assert check_values([MAX_VALUE, -MAX_VALUE], 2, 2, info).tolist() == [1e12, -1e12]
     for wrong in (1.7e308, -1e13, np.float64(1e300)):
         with pytest.raises(EvaluationError, match=r"values of row 1 are.*at most 1e\+12"):
             check_values([0.0, wrong], 2, 2, info)

@@ -153,8 +153,8 @@ class Endless:
 @pytest.mark.parametrize("policy", [None, lambda state: [1.0, 2.0]])
 def test_endless_game_respects_time_limit(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # Otherwise it is rejected before the time limit.
-    monkeypatch.setattr("pondertree.search.leaf_evaluation.LONGEST_PLAYOUT", 10**9)
-    monkeypatch.setattr("pondertree.games.playout.LONGEST_PLAYOUT", 10**9)
+    monkeypatch.setattr("pondertree.search.leaf_evaluation.MAX_PLAYOUT_LENGTH", 10**9)
+    monkeypatch.setattr("pondertree.games.playout.MAX_PLAYOUT_LENGTH", 10**9)
     begun = time.perf_counter()
     result = pondertree.UCT(50, time_limit=0.2, playout_policy=policy).run(Endless())
     assert time.perf_counter() - begun < 5

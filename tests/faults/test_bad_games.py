@@ -177,16 +177,16 @@ def test_overflowing_rewards_raise_in_reference(reward: float) -> None:
 
 def test_limits_of_engine_package_and_reference_are_equal() -> None:
     from pondertree import _core, game, testing
-    from pondertree.evaluators.outputs import LARGEST_VALUE
+    from pondertree.evaluators.outputs import MAX_VALUE
     from pondertree.games import playout as reference_playout
     from pondertree.games.game_state import LARGEST_REWARD
-    from pondertree.games.playout import LONGEST_PLAYOUT
+    from pondertree.games.playout import MAX_PLAYOUT_LENGTH
     from pondertree.models.responses import LARGEST
     from pondertree.search import leaf_evaluation
 
-    assert {_core.LARGEST_REWARD, game.LARGEST_REWARD, LARGEST_REWARD, LARGEST_VALUE, LARGEST} == {1e12}
+    assert {_core.LARGEST_REWARD, game.LARGEST_REWARD, LARGEST_REWARD, MAX_VALUE, LARGEST} == {1e12}
     assert f"{1e12:.0e}" in testing.RULES["rewards"]
-    assert leaf_evaluation.LONGEST_PLAYOUT == LONGEST_PLAYOUT == reference_playout.LONGEST_PLAYOUT
+    assert leaf_evaluation.MAX_PLAYOUT_LENGTH == MAX_PLAYOUT_LENGTH == reference_playout.MAX_PLAYOUT_LENGTH
 
 
 def test_nondeterministic_is_terminal_is_searched_or_raises() -> None:
@@ -215,8 +215,8 @@ def test_is_terminal_without_truth_value_raises() -> None:
 
 @pytest.mark.parametrize("policy", [None, lambda state: 0])
 def test_endless_playout_raises(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pondertree.search.leaf_evaluation.LONGEST_PLAYOUT", 500)
-    monkeypatch.setattr("pondertree.games.playout.LONGEST_PLAYOUT", 500)
+    monkeypatch.setattr("pondertree.search.leaf_evaluation.MAX_PLAYOUT_LENGTH", 500)
+    monkeypatch.setattr("pondertree.games.playout.MAX_PLAYOUT_LENGTH", 500)
     game = type("Endless", (Row,), {"is_terminal": False})
     with pytest.raises(pondertree.GameContractError, match=r"Endless.*not over after 500"):
         pondertree.UCT(20, playout_policy=policy).run(game())

@@ -61,8 +61,8 @@ class Wanders:
 def test_long_playouts_are_cut_with_one_warning_if_others_end(
     policy: Any, rewards: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pondertree.search.leaf_evaluation.LONGEST_PLAYOUT", 6)
-    monkeypatch.setattr("pondertree.games.playout.LONGEST_PLAYOUT", 6)
+    monkeypatch.setattr("pondertree.search.leaf_evaluation.MAX_PLAYOUT_LENGTH", 6)
+    monkeypatch.setattr("pondertree.games.playout.MAX_PLAYOUT_LENGTH", 6)
     game = type("Paid", (Wanders,), {"rewards": lambda self: [0.125]}) if rewards else Wanders
     tree = pondertree.UCT(200, seed=1, playout_policy=policy).tree(game())
     with pytest.warns(UnfinishedPlayoutWarning, match="not over after 6 moves: it was truncated") as seen:
@@ -80,8 +80,8 @@ def test_long_playouts_are_cut_with_one_warning_if_others_end(
 def test_cut_playouts_have_value_zero_as_in_reference(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from pondertree.reference.uct import MCTS
 
-    monkeypatch.setattr("pondertree.search.leaf_evaluation.LONGEST_PLAYOUT", 5)
-    monkeypatch.setattr("pondertree.games.playout.LONGEST_PLAYOUT", 5)
+    monkeypatch.setattr("pondertree.search.leaf_evaluation.MAX_PLAYOUT_LENGTH", 5)
+    monkeypatch.setattr("pondertree.games.playout.MAX_PLAYOUT_LENGTH", 5)
     for seed in range(5):
         with pytest.warns(UnfinishedPlayoutWarning):
             ours = pondertree.UCT(100, seed=seed, playout_policy=policy).run(Wanders())
@@ -95,8 +95,8 @@ def test_endless_game_raises_in_reference(monkeypatch: pytest.MonkeyPatch) -> No
     from pondertree.reference import alphazero, priors
     from pondertree.reference.uct import MCTS
 
-    monkeypatch.setattr("pondertree.search.leaf_evaluation.LONGEST_PLAYOUT", 50)
-    monkeypatch.setattr("pondertree.games.playout.LONGEST_PLAYOUT", 50)
+    monkeypatch.setattr("pondertree.search.leaf_evaluation.MAX_PLAYOUT_LENGTH", 50)
+    monkeypatch.setattr("pondertree.games.playout.MAX_PLAYOUT_LENGTH", 50)
     few = FIRST_PLAYOUTS - 1
     searches: list[Any] = [
         lambda count: MCTS(count, seed=1),

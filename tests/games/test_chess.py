@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import chess
 import pytest
-from tests.support.chess_games import MOST_MOVES, PERFT, STARTS, play, random_games, same_position_count
+from tests.support.chess_games import MAX_MOVES, PERFT, STARTS, play, random_games, same_position_count
 
 from pondertree._core import perft
 from pondertree.errors import GameOverError, InvalidActionError
@@ -104,7 +104,7 @@ def test_action_numbers_are_a_bijection(fen: str) -> None:
 
 
 def test_position_with_218_moves_lists_them_all() -> None:
-    state = Chess(MOST_MOVES)
+    state = Chess(MAX_MOVES)
     assert len(state.legal_actions()) == 218
     assert len({state.action_to_string(action) for action in state.legal_actions()}) == 218
     assert len({state.san(action) for action in state.legal_actions()}) == 218

@@ -20,13 +20,13 @@ PERFT = [
 ]
 
 
-MOST_MOVES = "R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1"
+MAX_MOVES = "R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1"
 
 
 # Starts with promotions, castling, en passant and bare kings within few moves.
 STARTS = [
     *(fen for fen, _ in PERFT),
-    MOST_MOVES,
+    MAX_MOVES,
     "4k3/PPP3PP/8/8/8/8/ppp3pp/4K3 w - - 0 1",
     "r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 0 1",
     "4k3/p1p1p1p1/8/1P1P1P1P/1p1p1p1p/8/P1P1P1P1/4K3 w - - 0 1",

@@ -1,4 +1,4 @@
-//! The answers of all trees as arrays with a row per tree.
+//! Python bindings of the root results of all trees: arrays with one row per tree.
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;

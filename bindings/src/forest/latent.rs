@@ -1,4 +1,4 @@
-//! The forest of a learned model.
+//! Python bindings of the forest of a learned model.
 
 use std::sync::atomic::Ordering;
 
@@ -104,7 +104,7 @@ impl Forest {
     ) -> PyResult<()> {
         self.call(|any| {
             let forest = latent(any)?;
-            ModelColumns { rewards, logits, values, discounts }.read(|answer| py.detach(|| forest.apply_model(answer))).or_python()
+            ModelColumns { rewards, logits, values, discounts }.read(|response| py.detach(|| forest.apply_model(response))).or_python()
         })
     }
 
@@ -121,9 +121,9 @@ impl Forest {
             let forest = latent(any)?;
             let response = ModelColumns { rewards, logits, values, discounts };
             if self.stop.load(Ordering::Relaxed) {
-                return response.read(|answer| forest.apply_model(answer)).map(|()| None).or_python();
+                return response.read(|response| forest.apply_model(response)).map(|()| None).or_python();
             }
-            let rows = response.read(|answer| py.detach(|| forest.step_model(answer))).or_python()?;
+            let rows = response.read(|response| py.detach(|| forest.step_model(response))).or_python()?;
             Ok((!rows.is_empty() || forest.has_batch()).then(|| latent_rows(py, &rows)))
         })
     }

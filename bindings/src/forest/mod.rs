@@ -34,7 +34,7 @@ type LegalRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u16>>);
 /// Many trees of one game, searched together.
 #[pyclass(frozen, module = "pondertree._core")]
 pub struct Forest {
-    /// Dropped by hand, unless it is locked then.
+    /// Dropped in `Drop`, unless locked.
     inner: ManuallyDrop<Mutex<Any>>,
     pub(crate) stop: AtomicBool,
     /// The message of the panic that made it unusable.
@@ -150,7 +150,7 @@ impl Forest {
                 let over = || self.stop.load(Ordering::Relaxed) || Instant::now() >= until;
                 py.detach(|| {
                     each!(any, forest => {
-                        if !forest.all_begun() {
+                        if !forest.all_started() {
                             forest.begin(&|| self.stop.load(Ordering::Relaxed) || Instant::now() >= slice);
                         }
                         forest.run(deadline.is_some(), &over);
@@ -161,7 +161,7 @@ impl Forest {
                 if let Some(progress) = progress {
                     progress.call1((done, wanted))?;
                 }
-                let passed = deadline.is_some_and(|deadline| Instant::now() >= deadline) && each!(any, forest => forest.all_begun());
+                let passed = deadline.is_some_and(|deadline| Instant::now() >= deadline) && each!(any, forest => forest.all_started());
                 if passed || self.stop.load(Ordering::Relaxed) || !each!(any, forest => forest.wants_more()) {
                     return Ok(());
                 }
@@ -176,7 +176,9 @@ impl Forest {
 
     /// Returns (slot, parent slot, action) of the rows to step.
     fn stepping(&self) -> PyResult<Vec<(u32, u32, u16)>> {
-        self.call(|any| Ok(each!(any, forest => forest.stepping().iter().map(|row| (row.slot, row.parent_slot, row.action)).collect())))
+        self.call(|any| {
+            Ok(each!(any, forest => forest.awaiting_step().iter().map(|row| (row.slot, row.parent_slot, row.action)).collect()))
+        })
     }
 
     /// Stores the steps of an external world: columns with one entry per row (`returns`, `rewards`: one per row and player).
@@ -220,7 +222,7 @@ impl Forest {
 
     /// Returns whether every tree that wants simulations has had one since its limit was set.
     fn all_begun(&self) -> PyResult<bool> {
-        self.call(|any| Ok(each!(any, forest => forest.all_begun())))
+        self.call(|any| Ok(each!(any, forest => forest.all_started())))
     }
 
     /// The size of the action space.
@@ -323,7 +325,7 @@ impl Forest {
         self.call(|any| Ok(each!(any, forest => forest.wants_more())))
     }
 
-    /// Returns the simulations done and wanted, summed over all trees.
+    /// Returns the simulations done and the limit, summed over all trees.
     fn progress(&self) -> PyResult<(u64, u64)> {
         self.call(|any| Ok(each!(any, forest => forest.progress())))
     }
@@ -338,7 +340,7 @@ impl Forest {
         self.call(|any| each!(any, forest => Ok(forest.trees().map(|tree| TreeView(tree.snapshot(forest.config()))).collect())))
     }
 
-    /// Allows each tree that many more simulations.
+    /// Sets the limit of each tree to `counts` more simulations.
     fn allow(&self, counts: Vec<u64>) -> PyResult<()> {
         self.call(|any| {
             each!(any, forest => counts.into_iter().enumerate().try_for_each(|(index, count)| forest.allow(index, count))).or_python()

@@ -1,4 +1,4 @@
-//! Offloaded searches: exporting roots, importing results.
+//! Python bindings of offloaded searches: export of roots, import of results.
 
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pondertree_core::{Error, OffloadResults};

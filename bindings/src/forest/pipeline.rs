@@ -1,4 +1,4 @@
-//! Double-buffered batches: requests and responses are in Python's buffers.
+//! Python bindings of double-buffered batches: requests and responses are in Python's buffers.
 
 use numpy::{PyReadonlyArray2, PyReadwriteArray2};
 use pondertree_core::{Error, PolicyKind, ResponseColumns, Responses, RowLayout};
@@ -21,7 +21,7 @@ impl Forest {
         self.call(|any| {
             each_compiled!(any, _forest, Class => {
                 let layout = RowLayout::of::<<Class as Wraps>::Inner>();
-                Ok((layout.planes, layout.scalars, layout.legal, layout.words()))
+                Ok((layout.planes, layout.scalars, layout.max_legal, layout.words()))
             })
         })
     }
@@ -29,14 +29,14 @@ impl Forest {
     /// Returns the seconds spent in exchanges: validation, tree growth, closing gaps between requests.
     fn pipeline_seconds(&self) -> PyResult<(f64, f64, f64)> {
         self.call(|any| {
-            let pipeline_times = each!(any, forest => forest.pipeline_times);
+            let pipeline_times = each!(any, forest => forest.pipeline_times());
             Ok((pipeline_times.checking.as_secs_f64(), pipeline_times.growing.as_secs_f64(), pipeline_times.writing.as_secs_f64()))
         })
     }
 
     /// Applies the responses to a group's batch (None before the first) and writes the requests of the next (None: no next
-    /// one). Returns the number of rows and whether a batch is open; None if the responses need the general path: then nothing
-    /// has changed.
+    /// one). Returns the number of rows and whether a batch is open; None, with nothing
+    /// changed, if the responses fail the fast check.
     #[pyo3(signature = (group, responses, requests, probabilities = false))]
     fn exchange(
         &self,
@@ -52,13 +52,13 @@ impl Forest {
             Some(array) => Some(Responses { numbers: array.as_slice()?, kind }),
             None => None,
         };
-        let lines = match &mut requests {
+        let buffer = match &mut requests {
             Some(array) => Some(array.as_slice_mut()?),
             None => None,
         };
         self.call(|any| {
             each_compiled!(any, forest, _Class => {
-                let status = py.detach(|| forest.exchange(group, responses, lines)).or_python()?;
+                let status = py.detach(|| forest.exchange(group, responses, buffer)).or_python()?;
                 Ok(status.map(|status| (status.rows, status.open)))
             })
         })
@@ -81,13 +81,13 @@ impl Forest {
             Some(array) => Some((array.as_slice()?, ResponseColumns { discount, top_k })),
             None => None,
         };
-        let lines = match &mut requests {
+        let buffer = match &mut requests {
             Some(array) => Some(array.as_slice_mut()?),
             None => None,
         };
         self.call(|any| {
             let forest = latent(any)?;
-            let status = py.detach(|| forest.exchange_latent(group, responses, lines)).or_python()?;
+            let status = py.detach(|| forest.exchange_latent(group, responses, buffer)).or_python()?;
             Ok(status.map(|status| (status.rows, status.open)))
         })
     }

@@ -1,9 +1,9 @@
-//! Snapshots as dicts of named NumPy arrays, for pickle. `docs/results.md` lists the columns.
+//! Pickle format of snapshots: dicts of named NumPy arrays. `docs/results.md` lists the columns.
 
 use std::sync::Arc;
 
 use numpy::{Element, IntoPyArray, PyReadonlyArray1};
-use pondertree_core::{CompletedQ, Error, Plan, RootState, Schedule, Shape, Snapshot, SnapshotColumns, TreeColumns};
+use pondertree_core::{CompletedQ, Error, GumbelPolicy, RootState, Schedule, Shape, Snapshot, SnapshotColumns, TreeColumns};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -59,16 +59,16 @@ impl TreeView {
                 players: small(players, "shape")?,
                 count_in_flight: count_in_flight != 0,
                 slots: slots != 0,
-                rewards: small(rewards, "shape")?,
-                discounts: discounts != 0,
-                returns: returns != 0,
+                reward_width: small(rewards, "shape")?,
+                model_columns: discounts != 0,
+                player_values: returns != 0,
             },
             root_visits: small(root_visits, "counts")?,
             positions: small(positions, "counts")?,
             node_value: column(columns, "node_value")?,
             node_edges: column(columns, "node_edges")?,
             node_opened: column(columns, "node_opened")?,
-            node_eager: column(columns, "node_eager")?,
+            node_ordered_prefix: column(columns, "node_eager")?,
             node_to_play: column(columns, "node_to_play")?,
             node_end: column(columns, "node_end")?,
             node_proven: column(columns, "node_proven")?,
@@ -88,8 +88,8 @@ impl TreeView {
         })
     }
 
-    /// Reads the plan of Gumbel search; None if the column `gumbel` is empty.
-    fn plan_of(columns: &Bound<'_, PyDict>) -> PyResult<Option<Plan>> {
+    /// Reads the policy data of Gumbel search; None if the column `gumbel` is empty.
+    fn gumbel_policy_of(columns: &Bound<'_, PyDict>) -> PyResult<Option<GumbelPolicy>> {
         if column::<f64>(columns, "gumbel")?.is_empty() {
             return Ok(None);
         }
@@ -103,7 +103,7 @@ impl TreeView {
         };
         let (actions, bases) = (column::<u16>(columns, "drawn_action")?, column::<u32>(columns, "drawn_visits")?);
         let draws: Vec<f64> = column(columns, "drawn_score")?;
-        Ok(Some(Plan { completed_q, schedule: Arc::new(Schedule::from_columns(&actions, &bases, &draws).or_python()?) }))
+        Ok(Some(GumbelPolicy { completed_q, schedule: Arc::new(Schedule::from_columns(&actions, &bases, &draws).or_python()?) }))
     }
 }
 
@@ -127,7 +127,7 @@ impl TreeView {
                 tree: Self::tree_columns(columns)?,
                 key,
                 simulations,
-                plan: Self::plan_of(columns)?,
+                gumbel_policy: Self::gumbel_policy_of(columns)?,
                 root_state: RootState {
                     proof_line: column(columns, "mating_line")?,
                     clean_priors: clean.into_iter().zip(clean_priors).collect(),
@@ -153,9 +153,9 @@ impl TreeView {
                 shape.players as u64,
                 flag(shape.count_in_flight),
                 flag(shape.slots),
-                shape.rewards as u64,
-                flag(shape.discounts),
-                flag(shape.returns),
+                shape.reward_width as u64,
+                flag(shape.model_columns),
+                flag(shape.player_values),
             ];
             dict.set_item("shape", shape.to_vec().into_pyarray(py))?;
             dict.set_item("counts", vec![u64::from(tree.root_visits), u64::from(tree.positions)].into_pyarray(py))?;
@@ -167,7 +167,7 @@ impl TreeView {
             dict.set_item("node_value", tree.node_value.into_pyarray(py))?;
             dict.set_item("node_edges", tree.node_edges.into_pyarray(py))?;
             dict.set_item("node_opened", tree.node_opened.into_pyarray(py))?;
-            dict.set_item("node_eager", tree.node_eager.into_pyarray(py))?;
+            dict.set_item("node_eager", tree.node_ordered_prefix.into_pyarray(py))?;
             dict.set_item("node_to_play", tree.node_to_play.into_pyarray(py))?;
             dict.set_item("node_end", tree.node_end.into_pyarray(py))?;
             dict.set_item("node_proven", tree.node_proven.into_pyarray(py))?;
@@ -189,12 +189,12 @@ impl TreeView {
             dict.set_item("edge_category", tree.edge_tag.into_pyarray(py))?;
             dict.set_item("edge_in_flight", tree.edge_in_flight.into_pyarray(py))?;
             let (mut gumbel, mut drawn) = (Vec::new(), (Vec::new(), Vec::new(), Vec::new()));
-            if let Some(plan) = &all.plan {
-                let completed_q = plan.completed_q;
+            if let Some(gumbel_policy) = &all.gumbel_policy {
+                let completed_q = gumbel_policy.completed_q;
                 let switch = |on: bool| f64::from(u8::from(on));
                 let (rescale, mixed) = (switch(completed_q.rescale_values), switch(completed_q.use_mixed_value));
                 gumbel = vec![completed_q.value_scale, completed_q.maxvisit_init, rescale, mixed, completed_q.num_actions as f64];
-                drawn = plan.schedule.to_columns();
+                drawn = gumbel_policy.schedule.to_columns();
             }
             dict.set_item("gumbel", gumbel.into_pyarray(py))?;
             dict.set_item("drawn_action", drawn.0.into_pyarray(py))?;

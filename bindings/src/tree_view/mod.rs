@@ -1,4 +1,4 @@
-//! Snapshots of trees.
+//! Python bindings of tree snapshots.
 
 mod columns;
 
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::call::guarded;
 use crate::errors::OrPython;
 
-/// A snapshot of one tree, which does not change while the search goes on.
+/// An immutable snapshot of one tree.
 #[pyclass(frozen, module = "pondertree._core", skip_from_py_object)]
 pub struct TreeView(pub Snapshot);
 
@@ -57,9 +57,9 @@ impl TreeView {
             let header = self.0.tree().node(node);
             let proven = (header.proven != UNPROVEN).then_some(header.proven);
             Ok((
-                header.raw,
+                header.raw_value,
                 header.to_play,
-                header.end,
+                header.terminal,
                 proven,
                 header.distance,
                 header.num_edges,

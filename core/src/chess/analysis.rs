@@ -8,7 +8,7 @@ use crate::chess::mate::{checks_first, mate_search, Verdict, MAX_DEPTH};
 use crate::chess::quiescence::Quiescence;
 use crate::chess::{categorize, CategoryOptions, MoveCategory, MoveScores, CATEGORIES};
 use crate::error::Error;
-use crate::games::analysis::{Analyzed, Exact, LeafAnalysis, MoveHint, MoveOrdering, OrderingContext, Priority, RootProof};
+use crate::games::analysis::{Analyzed, LeafAnalysis, MoveHint, MoveOrdering, OrderingContext, Priority, ProvenResult, RootProof};
 use crate::games::chess::Chess;
 use crate::games::{Action, Game};
 
@@ -83,15 +83,15 @@ impl LeafAnalysis<Chess> for ChessAnalysis {
         value(state, &self.pesto, self.quiescence)
     }
 
-    fn forced_result(&self, state: &Chess) -> Option<Exact> {
+    fn forced_result(&self, state: &Chess) -> Option<ProvenResult> {
         match self.table(state) {
-            Some(Ending::Wins(plies)) => Some(Exact { value: 1, plies }),
-            Some(Ending::Loses(plies)) => Some(Exact { value: -1, plies }),
+            Some(Ending::Wins(plies)) => Some(ProvenResult { value: 1, plies }),
+            Some(Ending::Loses(plies)) => Some(ProvenResult { value: -1, plies }),
             // Evaluated as a draw but not proven, so that the search still prefers moves that set problems.
             Some(Ending::Drawn) => None,
             None => {
                 let (moves, _) = checks_first(state, self.mate_depth, self.mate_budget)?;
-                Some(Exact { value: 1, plies: plies(moves) })
+                Some(ProvenResult { value: 1, plies: plies(moves) })
             }
         }
     }
@@ -101,7 +101,7 @@ impl LeafAnalysis<Chess> for ChessAnalysis {
     fn root_proof(&self, state: &Chess) -> Option<RootProof> {
         match self.table(state) {
             Some(Ending::Wins(plies)) => return Some(RootProof::Win { line: endings::line(state), plies }),
-            Some(Ending::Loses(_)) => return Some(RootProof::Loss { line: endings::line(state), replies: replies_by_table(state)? }),
+            Some(Ending::Loses(_)) => return Some(RootProof::Loss { line: endings::line(state), moves: replies_by_table(state)? }),
             Some(Ending::Drawn) => return None,
             None if self.root_depth == 0 => return None,
             None => {}
@@ -111,7 +111,7 @@ impl LeafAnalysis<Chess> for ChessAnalysis {
             Verdict::MateIn(moves) => Some(RootProof::Win { line: result.line, plies: plies(moves) }),
             Verdict::MatedIn(moves) => {
                 let replies = replies_by_search(state, moves, self.root_budget)?;
-                Some(RootProof::Loss { line: result.line, replies })
+                Some(RootProof::Loss { line: result.line, moves: replies })
             }
             Verdict::Unknown => {
                 let (moves, action) = checks_first(state, self.root_depth, self.mate_budget)?;

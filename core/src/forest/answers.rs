@@ -1,4 +1,4 @@
-//! The answers of all trees as flat arrays with a row per tree.
+//! Root results of all trees as arrays with one row per tree.
 
 use super::Forest;
 use crate::games::World;
@@ -47,12 +47,12 @@ impl<W: World> Forest<W> {
     }
 
     fn choose(&self, search: &TreeSearch<W>, temperature: f64) -> usize {
-        let (state, plan) = (&search.search_state, search.plan(&self.config));
-        root_answer::choose(search.tree(), temperature, state.key, state.simulations, &[], plan.as_ref())
+        let (state, gumbel_policy) = (&search.search_state, search.gumbel_policy(&self.config));
+        root_answer::choose(search.tree(), temperature, state.key, state.simulations, &[], gumbel_policy.as_ref())
     }
 
     fn policy(&self, search: &TreeSearch<W>) -> Vec<f64> {
-        root_answer::policy(search.tree(), 1.0, self.choose(search, 0.0), search.plan(&self.config).as_ref())
+        root_answer::policy(search.tree(), 1.0, self.choose(search, 0.0), search.gumbel_policy(&self.config).as_ref())
     }
 
     /// Scatters numbers of the root's edges by action.

@@ -16,29 +16,29 @@ impl<W: World> Forest<W> {
     /// # Errors
     /// `Error::Evaluation` names the row; `Error::Usage` if rows wait for `step`.
     pub fn apply(&mut self, trees: Range<usize>, policy: Policy<'_>, values: &[f64]) -> Result<(), Error> {
-        if !self.stepping.is_empty() {
-            return Err(Error::Usage(format!("{} rows wait for step: answer them before apply", self.stepping.len())));
+        if !self.awaiting_step.is_empty() {
+            return Err(Error::Usage(format!("{} rows wait for step: answer them before apply", self.awaiting_step.len())));
         }
         let spread = spread_values(values, &self.waiting_movers(trees.clone()), &self.config)?;
         let priors = if self.config.rule.uses_priors() { self.priors(trees.clone(), policy)? } else { Vec::new() };
         // Split both among the trees, in order.
         let players = self.config.num_players;
         let (mut rows, mut moves) = (spread.as_slice(), priors.as_slice());
-        let mut shares = Vec::with_capacity(trees.len());
+        let mut per_tree = Vec::with_capacity(trees.len());
         for tree in &self.trees[trees.clone()] {
             let waiting = tree.search_state.pending.iter().filter(|leaf| leaf.value.is_none()).count();
             let edges: usize = tree.search_state.waiting_nodes().map(|node| usize::from(tree.tree().node(node).num_edges)).sum();
             let (own_rows, other_rows) = rows.split_at(waiting * players);
             let (own_moves, other_moves) = moves.split_at(if moves.is_empty() { 0 } else { edges });
             (rows, moves) = (other_rows, other_moves);
-            shares.push((own_rows, own_moves));
+            per_tree.push((own_rows, own_moves));
         }
-        self.each_briefly(trees, &shares, |tree, config, (values, priors)| {
-            if !tree.search_state.has_batch() {
+        self.for_each_short(trees, &per_tree, |search, config, (values, priors)| {
+            if !search.search_state.has_batch() {
                 return;
             }
-            let (grown, search_state) = tree.split_mut();
-            search_state.apply(grown, config, values, priors);
+            let (tree, state) = search.split_mut();
+            state.apply(tree, config, values, priors);
         });
         Ok(())
     }

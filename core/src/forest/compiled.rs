@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{piece_size, threads_for, Forest};
+use super::{chunk_size, threads_for, Forest};
 use crate::error::Error;
 use crate::games::analysis::Analyzed;
 use crate::games::{Action, Compiled};
@@ -46,11 +46,11 @@ impl<G: Analyzed> Forest<Compiled<G>> {
         let among = |index: usize| among.get(index).and_then(Option::as_deref);
         // Games with many actions have large positions.
         let threads = threads_for(states.len(), 400 + 4 * self.config.num_actions, self.threads);
-        let size = piece_size(states.len(), threads);
+        let size = chunk_size(states.len(), threads);
         let first_refused = AtomicUsize::new(states.len());
-        parallel_for(threads, states.chunks(size).enumerate(), |(piece, states)| {
+        parallel_for(threads, states.chunks(size).enumerate(), |(chunk, states)| {
             if let Some(place) = states.iter().position(|(state, _)| state.outcome().is_some()) {
-                first_refused.fetch_min(piece * size + place, Ordering::Relaxed);
+                first_refused.fetch_min(chunk * size + place, Ordering::Relaxed);
             }
         });
         let count = first_refused.into_inner();
@@ -113,7 +113,7 @@ impl<G: Analyzed> Forest<Compiled<G>> {
         if !tree.edges(tree.node(ROOT)).actions.iter().any(|action| actions.contains(action)) {
             return Err(Error::InvalidAction(format!("none of the actions {actions:?} is a move at the root of tree {index}")));
         }
-        search.keep_moves(actions);
+        search.restrict_root(actions);
         Ok(())
     }
 

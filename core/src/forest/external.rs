@@ -96,15 +96,15 @@ impl Forest<PythonGame> {
     /// # Errors
     /// `Error::GameContract` names the row; `Error::Usage` if the number of steps is wrong.
     pub fn step(&mut self, results: &[StepResult<'_>]) -> Result<(), Error> {
-        if results.len() != self.stepping.len() {
-            return Err(Error::Usage(format!("step has {} results for {} rows", results.len(), self.stepping.len())));
+        if results.len() != self.awaiting_step.len() {
+            return Err(Error::Usage(format!("step has {} results for {} rows", results.len(), self.awaiting_step.len())));
         }
         for (row, result) in results.iter().enumerate() {
             self.check_step(result).map_err(|text| Error::GameContract(format!("row {row}: {text}")))?;
         }
-        for (row, result) in std::mem::take(&mut self.stepping).into_iter().zip(results) {
-            let (grown, search_state) = self.trees[row.tree as usize].split_mut();
-            search_state.step(grown, &self.config, *result);
+        for (row, result) in std::mem::take(&mut self.awaiting_step).into_iter().zip(results) {
+            let (tree, state) = self.trees[row.tree as usize].split_mut();
+            state.step(tree, &self.config, *result);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::{piece_size, threads_for, Forest, Row};
+use super::{chunk_size, threads_for, Forest, Row};
 use crate::error::Error;
 use crate::games::Latent;
 use crate::runtime::parallel_vec::parallel_extend;
@@ -12,7 +12,7 @@ use crate::search::priors::{priors, PolicyKind};
 use crate::search::tree_search::{SearchState, TreeSearch};
 use crate::tree::{Tree, ROOT};
 
-/// The root of a tree, as the model and the caller describe it.
+/// The root of a tree: the position given by the caller, the model's evaluation.
 #[derive(Clone, Copy, Debug)]
 pub struct Root<'a> {
     /// The player to move.
@@ -33,7 +33,7 @@ fn root_tree(config: &WorldConfig<Latent>, root: Root<'_>, row: usize, slot: u32
     tree.add_edges(node, root.legal);
     let logits = root.legal.iter().map(|&action| root.logits[usize::from(action)]);
     priors(logits, PolicyKind::Logits, tree.priors_mut(node)).map_err(|text| Error::Evaluation(format!("row {row}: {text}")))?;
-    tree.node_mut(node).raw = root.value;
+    tree.node_mut(node).raw_value = root.value;
     tree.set_slot(node, slot);
     tree.root_visits = 1;
     Ok(tree)
@@ -72,25 +72,25 @@ impl Forest<Latent> {
     /// # Errors
     /// `Error::InvalidArgument` or `Error::Evaluation` name the row.
     pub fn plant_all(&mut self, roots: &[(Root<'_>, u64)]) -> Result<Vec<u32>, Error> {
-        let begun = self.trees.len();
+        let first = self.trees.len();
         let threads = threads_for(roots.len(), 400 + 12 * self.config.num_actions, self.threads);
-        let size = piece_size(roots.len(), threads);
+        let size = chunk_size(roots.len(), threads);
         let slots: Vec<u32> = roots.iter().map(|_| self.slots.allocate()).collect();
         let config = &self.config;
         let wrong: Mutex<Option<(usize, Error)>> = Mutex::new(None);
         parallel_extend(&mut self.trees, roots.len(), (size, threads), |index, (): &mut ()| {
             let (root, key) = roots[index];
-            let tree = root_tree(config, root, begun + index, slots[index]).unwrap_or_else(|error| {
-                let mut first = wrong.lock().unwrap_or_else(PoisonError::into_inner);
-                if first.as_ref().is_none_or(|&(row, _)| index < row) {
-                    *first = Some((index, error));
+            let tree = root_tree(config, root, first + index, slots[index]).unwrap_or_else(|error| {
+                let mut earliest = wrong.lock().unwrap_or_else(PoisonError::into_inner);
+                if earliest.as_ref().is_none_or(|&(row, _)| index < row) {
+                    *earliest = Some((index, error));
                 }
                 Tree::new(config.shape())
             });
             TreeSearch::new(tree, (), key, 0)
         });
         if let Some((_, error)) = wrong.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            self.trees.truncate(begun);
+            self.trees.truncate(first);
             self.slots.release(&slots);
             return Err(error);
         }
@@ -130,7 +130,7 @@ impl Forest<Latent> {
             fresh.set_slot(ROOT, slot);
             let search = self.tree_mut(index)?;
             let old = search.shared_tree();
-            search.replant(fresh, 0);
+            search.replace_tree(fresh, 0);
             search.search_state.advance_root();
             let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
             self.slots.release(&released);
@@ -144,7 +144,7 @@ impl Forest<Latent> {
         let (tree, _) = self.tree_mut(index)?.split_mut();
         tree.replace_root_edges(root.legal, &own);
         let node = tree.node_mut(ROOT);
-        (node.raw, node.to_play) = (root.value, root.to_play);
+        (node.raw_value, node.to_play) = (root.value, root.to_play);
         Ok((tree.slot(ROOT).unwrap_or(u32::MAX), released))
     }
 
@@ -183,16 +183,16 @@ impl Forest<Latent> {
     ///
     /// # Errors
     /// `Error::Evaluation` names the row.
-    pub fn apply_model(&mut self, answer: ModelResponse<'_>) -> Result<(), Error> {
-        self.apply_and(answer, |_, _, _| ())
+    pub fn apply_model(&mut self, response: ModelResponse<'_>) -> Result<(), Error> {
+        self.apply_and(response, |_, _, _| ())
     }
 
     /// `apply_model` and `gather_leaves` in one pass, while each tree is cached.
     ///
     /// # Errors
     /// As `apply_model`.
-    pub fn step_model(&mut self, answer: ModelResponse<'_>) -> Result<Vec<Row>, Error> {
-        self.apply_and(answer, |search_state, tree, config| {
+    pub fn step_model(&mut self, response: ModelResponse<'_>) -> Result<Vec<Row>, Error> {
+        self.apply_and(response, |search_state, tree, config| {
             if search_state.wants_more(tree, config) {
                 search_state.gather(tree, config);
             }
@@ -202,45 +202,45 @@ impl Forest<Latent> {
 
     fn apply_and(
         &mut self,
-        answer: ModelResponse<'_>,
+        response: ModelResponse<'_>,
         then: impl Fn(&mut SearchState<Latent>, &mut Tree, &WorldConfig<Latent>) + Sync,
     ) -> Result<(), Error> {
-        self.check_model(answer)?;
+        self.check_model(response)?;
         let mut at = 0;
-        let mut shares = Vec::with_capacity(self.trees.len());
+        let mut per_tree = Vec::with_capacity(self.trees.len());
         for tree in &self.trees {
             let end = at + tree.search_state.pending.len();
-            shares.push(answer.rows(at, end, self.config.num_actions));
+            per_tree.push(response.rows(at, end, self.config.num_actions));
             at = end;
         }
-        self.each_briefly(self.all(), &shares, |tree, config, answer| {
-            if tree.search_state.has_batch() {
-                let (grown, search_state) = tree.split_mut();
-                search_state.apply_model(grown, config, |row| answer.row(row, config.num_actions));
-                then(search_state, grown, config);
+        self.for_each_short(self.all(), &per_tree, |search, config, response| {
+            if search.search_state.has_batch() {
+                let (tree, state) = search.split_mut();
+                state.apply_model(tree, config, |row| response.row(row, config.num_actions));
+                then(state, tree, config);
             }
         });
         Ok(())
     }
 
-    fn check_model(&self, answer: ModelResponse<'_>) -> Result<(), Error> {
+    fn check_model(&self, response: ModelResponse<'_>) -> Result<(), Error> {
         let (rows, actions) = (self.num_waiting(self.all()), self.config.num_actions);
         let lengths = [
-            ("reward", answer.rewards.len(), rows),
-            ("discount", answer.discounts.map_or(rows, <[f64]>::len), rows),
-            ("policy_logits", answer.logits.len(), rows * actions),
-            ("value", answer.values.len(), rows),
+            ("reward", response.rewards.len(), rows),
+            ("discount", response.discounts.map_or(rows, <[f64]>::len), rows),
+            ("policy_logits", response.logits.len(), rows * actions),
+            ("value", response.values.len(), rows),
         ];
         if let Some((name, given, right)) = lengths.into_iter().find(|(_, given, right)| given != right) {
             return Err(Error::Evaluation(format!("{name} has {given} numbers: {rows} rows need {right}")));
         }
         for row in 0..rows {
-            check_number(answer.rewards[row]).map_err(|wrong| row_error("reward", row, &wrong))?;
-            check_number(answer.values[row]).map_err(|wrong| row_error("value", row, &wrong))?;
-            if let Some(discounts) = answer.discounts {
+            check_number(response.rewards[row]).map_err(|wrong| row_error("reward", row, &wrong))?;
+            check_number(response.values[row]).map_err(|wrong| row_error("value", row, &wrong))?;
+            if let Some(discounts) = response.discounts {
                 self.check_discount(discounts[row], row)?;
             }
-            let logits = &answer.logits[row * actions..(row + 1) * actions];
+            let logits = &response.logits[row * actions..(row + 1) * actions];
             // One pass without a branch per number; the invalid one is located only if there is one.
             let (mut broken, mut most) = (false, f32::NEG_INFINITY);
             for &logit in logits {

@@ -1,4 +1,4 @@
-//! Many trees searched together. They share threads, slots and batches; each grows exactly as it would alone.
+//! Many trees searched together: they share threads, slots and batches; results do not depend on the other trees.
 
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ fn threads_for(trees: usize, nanoseconds: usize, threads: usize) -> usize {
 }
 
 /// Returns the trees per work item: few enough for balanced threads, many enough to amortise the synchronisation.
-fn piece_size(trees: usize, threads: usize) -> usize {
+fn chunk_size(trees: usize, threads: usize) -> usize {
     (trees / (4 * threads)).clamp(1, 64)
 }
 
@@ -50,11 +50,11 @@ pub struct Forest<W: World> {
     trees: Vec<TreeSearch<W>>,
     slots: SlotAllocator,
     /// Rows that wait for `step` (external worlds).
-    stepping: Vec<Row>,
+    awaiting_step: Vec<Row>,
     /// Trees that are evaluated together (compiled worlds and learned models).
     groups: Vec<pipeline::Group>,
     /// Time spent in exchanges with a network.
-    pub pipeline_times: pipeline::PipelineTimes,
+    pipeline_times: pipeline::PipelineTimes,
 }
 
 impl<W: World> Drop for Forest<W> {
@@ -62,7 +62,7 @@ impl<W: World> Drop for Forest<W> {
     fn drop(&mut self) {
         let nodes = self.trees.first().map_or(0, |search| search.tree().num_nodes());
         let threads = threads_for(self.trees.len(), 200 + 4 * nodes, self.threads);
-        let size = piece_size(self.trees.len(), threads);
+        let size = chunk_size(self.trees.len(), threads);
         parallel_drop(std::mem::take(&mut self.trees), (size, threads));
     }
 }
@@ -76,7 +76,7 @@ impl<W: World> Forest<W> {
             config,
             trees: Vec::new(),
             slots: SlotAllocator::default(),
-            stepping: Vec::new(),
+            awaiting_step: Vec::new(),
             groups: Vec::new(),
             pipeline_times: pipeline::PipelineTimes::default(),
         }
@@ -86,6 +86,12 @@ impl<W: World> Forest<W> {
     #[must_use]
     pub fn config(&self) -> &WorldConfig<W> {
         &self.config
+    }
+
+    /// Returns the time spent in exchanges with a network.
+    #[must_use]
+    pub fn pipeline_times(&self) -> pipeline::PipelineTimes {
+        self.pipeline_times
     }
 
     /// Returns the number of trees.
@@ -117,11 +123,11 @@ impl<W: World> Forest<W> {
     /// Calls `read` for every tree with its entry of `results`, in parallel.
     fn read_each<T: Send>(&self, results: &mut [T], read: impl Fn(usize, &TreeSearch<W>, &mut T) + Sync) {
         let threads = threads_for(self.trees.len(), 150 + 4 * self.config.num_actions, self.threads);
-        let size = piece_size(self.trees.len(), threads);
-        let pieces = self.trees.chunks(size).zip(results.chunks_mut(size)).enumerate();
-        parallel_for(threads, pieces, |(piece, (trees, results))| {
-            for (place, (tree, answer)) in trees.iter().zip(results).enumerate() {
-                read(piece * size + place, tree, answer);
+        let size = chunk_size(self.trees.len(), threads);
+        let chunks = self.trees.chunks(size).zip(results.chunks_mut(size)).enumerate();
+        parallel_for(threads, chunks, |(chunk, (trees, results))| {
+            for (offset, (search, result)) in trees.iter().zip(results).enumerate() {
+                read(chunk * size + offset, search, result);
             }
         });
     }
@@ -131,21 +137,21 @@ impl<W: World> Forest<W> {
         self.trees.get_mut(index).ok_or_else(|| Error::InvalidArgument(format!("tree {index} does not exist: this forest has {count}")))
     }
 
-    /// Allows tree `index` that many more simulations.
+    /// Sets the limit of tree `index` to `simulations` more.
     ///
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
     pub fn allow(&mut self, index: usize, simulations: u64) -> Result<(), Error> {
         let search_state = &mut self.tree_mut(index)?.search_state;
         if simulations > 0 {
-            // The old schedule answers until the new one has run a simulation.
-            if search_state.simulations > search_state.begun {
+            // The old schedule determines the move until the new one has run a simulation.
+            if search_state.simulations > search_state.limit_start {
                 search_state.previous_schedule = search_state.schedule.take();
             }
             search_state.schedule = None;
-            search_state.begun = search_state.simulations;
+            search_state.limit_start = search_state.simulations;
         }
-        search_state.target = search_state.simulations.saturating_add(simulations);
+        search_state.simulation_limit = search_state.simulations.saturating_add(simulations);
         Ok(())
     }
 
@@ -155,43 +161,45 @@ impl<W: World> Forest<W> {
         self.trees.iter().any(|tree| tree.wants_more(&self.config))
     }
 
-    /// Returns the simulations done and wanted, summed over all trees.
+    /// Returns the simulations done and the limit, summed over all trees.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
-        self.trees.iter().fold((0, 0), |(done, wanted), tree| (done + tree.search_state.simulations, wanted + tree.search_state.target))
+        self.trees
+            .iter()
+            .fold((0, 0), |(done, wanted), tree| (done + tree.search_state.simulations, wanted + tree.search_state.simulation_limit))
     }
 
     /// Calls `work` for every tree, in parallel.
-    fn each_in_parallel(&mut self, work: impl Fn(&mut TreeSearch<W>, &WorldConfig<W>) + Sync) {
+    fn par_for_each(&mut self, work: impl Fn(&mut TreeSearch<W>, &WorldConfig<W>) + Sync) {
         let config = &self.config;
         parallel_for(self.threads, self.trees.iter_mut(), |tree| work(tree, config));
     }
 
-    /// Calls `work` for every tree with its entry of `shares`, in parallel; for work of some microseconds per tree.
-    fn each_briefly<T: Copy + Sync>(
+    /// Calls `work` for every tree with its entry of `per_tree`, in parallel; for work of some microseconds per tree.
+    fn for_each_short<T: Copy + Sync>(
         &mut self,
         trees: Range<usize>,
-        shares: &[T],
+        per_tree: &[T],
         work: impl Fn(&mut TreeSearch<W>, &WorldConfig<W>, T) + Sync,
     ) {
         let config = &self.config;
-        let size = piece_size(trees.len(), self.threads);
-        parallel_for(self.threads, self.trees[trees].chunks_mut(size).zip(shares.chunks(size)), |(trees, shares)| {
-            trees.iter_mut().zip(shares).for_each(|(tree, &share)| work(tree, config, share));
+        let size = chunk_size(trees.len(), self.threads);
+        parallel_for(self.threads, self.trees[trees].chunks_mut(size).zip(per_tree.chunks(size)), |(trees, per_tree)| {
+            trees.iter_mut().zip(per_tree).for_each(|(search, &entry)| work(search, config, entry));
         });
     }
 
-    /// Runs every tree inside the engine until none wants more or `stop` returns true. With `share`, trees take turns of a few
+    /// Runs every tree inside the engine until none wants more or `stop` returns true. With `round_robin`, trees take turns of a few
     /// simulations, so that they share a time limit evenly.
-    pub fn run(&mut self, share: bool, stop: Stop<'_>) {
+    pub fn run(&mut self, round_robin: bool, stop: Stop<'_>) {
         let threads_per_tree = if self.trees.len() == 1 { self.threads } else { 1 };
-        let done = |tree: &TreeSearch<W>| tree.search_state.simulations - tree.search_state.begun;
+        let done = |tree: &TreeSearch<W>| tree.search_state.simulations - tree.search_state.limit_start;
         while !stop() {
             // Trees that are behind catch up first, e.g. those that a stop excluded from the last turn.
             let Some(least) = self.trees.iter().filter(|tree| tree.wants_more(&self.config)).map(done).min() else { return };
             // Turns begin with one simulation, so that a short time limit reaches all trees.
-            let level = if share { least + least.clamp(1, SIMULATIONS_PER_TURN) } else { u64::MAX };
-            self.each_in_parallel(|tree, config| {
+            let level = if round_robin { least + least.clamp(1, SIMULATIONS_PER_TURN) } else { u64::MAX };
+            self.par_for_each(|tree, config| {
                 if !stop() {
                     tree.run(config, threads_per_tree, level.saturating_sub(done(tree)), stop);
                 }
@@ -201,8 +209,8 @@ impl<W: World> Forest<W> {
 
     /// Runs the first simulation of every tree since its limit was set, so that a short time limit leaves none without.
     pub fn begin(&mut self, stop: Stop<'_>) {
-        self.each_in_parallel(|tree, config| {
-            if tree.search_state.simulations == tree.search_state.begun {
+        self.par_for_each(|tree, config| {
+            if tree.search_state.simulations == tree.search_state.limit_start {
                 tree.run(config, 1, 1, stop);
             }
         });
@@ -210,8 +218,8 @@ impl<W: World> Forest<W> {
 
     /// Returns whether every tree that wants simulations has had one since its limit was set.
     #[must_use]
-    pub fn all_begun(&self) -> bool {
-        self.trees.iter().all(|tree| tree.search_state.simulations > tree.search_state.begun || !tree.wants_more(&self.config))
+    pub fn all_started(&self) -> bool {
+        self.trees.iter().all(|tree| tree.search_state.simulations > tree.search_state.limit_start || !tree.wants_more(&self.config))
     }
 
     /// Gathers leaves from every tree that wants work. Compiled worlds: `waiting` then has the leaves to evaluate. External worlds:
@@ -220,42 +228,42 @@ impl<W: World> Forest<W> {
     /// # Errors
     /// `Error::Usage` if rows are still to be stepped.
     pub fn gather(&mut self) -> Result<&[Row], Error> {
-        if !self.stepping.is_empty() {
-            return Err(Error::Usage(format!("{} rows wait for step: answer them, or roll back, before gather", self.stepping.len())));
+        if !self.awaiting_step.is_empty() {
+            return Err(Error::Usage(format!("{} rows wait for step: answer them, or roll back, before gather", self.awaiting_step.len())));
         }
         let nothing = vec![(); self.trees.len()];
-        self.each_briefly(0..nothing.len(), &nothing, |tree, config, ()| {
-            if !tree.search_state.full_batch && (tree.wants_more(config) || !tree.search_state.pending.is_empty()) {
-                let (grown, search_state) = tree.split_mut();
-                search_state.gather(grown, config);
+        self.for_each_short(0..nothing.len(), &nothing, |search, config, ()| {
+            if !search.search_state.full_batch && (search.wants_more(config) || !search.search_state.pending.is_empty()) {
+                let (tree, state) = search.split_mut();
+                state.gather(tree, config);
                 if !W::HAS_SLOTS {
-                    analyze_leaves::<W>(config, &search_state.history_table, &mut search_state.pending);
+                    analyze_leaves::<W>(config, &state.history_table, &mut state.pending);
                 }
             }
         });
         if W::NEEDS_STEP {
-            for (index, tree) in self.trees.iter_mut().enumerate() {
-                let (grown, search_state) = tree.split_mut();
-                let Some(leaf) = search_state.pending.last_mut().filter(|leaf| leaf.node.is_none()) else { continue };
+            for (index, search) in self.trees.iter_mut().enumerate() {
+                let (tree, state) = search.split_mut();
+                let Some(leaf) = state.pending.last_mut().filter(|leaf| leaf.node.is_none()) else { continue };
                 let Some(last) = leaf.path.last() else { continue };
                 leaf.slot = self.slots.allocate();
-                self.stepping.push(Row {
+                self.awaiting_step.push(Row {
                     tree: index as u32,
                     slot: leaf.slot,
-                    parent_slot: grown.slot(last.node).unwrap_or(u32::MAX),
-                    action: grown.action(last.edge),
+                    parent_slot: tree.slot(last.node).unwrap_or(u32::MAX),
+                    action: tree.action(last.edge),
                     chooser: last.chooser,
                     key: leaf.key,
                 });
             }
         }
-        Ok(&self.stepping)
+        Ok(&self.awaiting_step)
     }
 
     /// Returns the rows that wait for `step`.
     #[must_use]
-    pub fn stepping(&self) -> &[Row] {
-        &self.stepping
+    pub fn awaiting_step(&self) -> &[Row] {
+        &self.awaiting_step
     }
 
     /// Returns the leaves that wait for values, by tree and in gathering order; not those with a known value.
@@ -368,11 +376,11 @@ impl<W: World> Forest<W> {
 
     /// Rolls back the open batch, if any; releases and returns its slots.
     pub fn roll_back(&mut self) -> Vec<u32> {
-        self.stepping.clear();
+        self.awaiting_step.clear();
         let mut released = Vec::new();
-        for tree in &mut self.trees {
-            let (grown, search_state) = tree.split_mut();
-            released.extend(search_state.roll_back(grown));
+        for search in &mut self.trees {
+            let (tree, state) = search.split_mut();
+            released.extend(state.roll_back(tree));
         }
         self.slots.release(&released);
         released
@@ -392,11 +400,11 @@ impl<W: World> Forest<W> {
         let search =
             trees.get_mut(index).ok_or_else(|| Error::InvalidArgument(format!("tree {index} does not exist: this forest has {count}")))?;
         let old = search.shared_tree();
-        let dropped = search.keep_child(action, config.evaluates_root(), legal);
+        let dropped = search.advance_to_child(action, config.evaluates_root(), legal);
         let released: Vec<u32> = if let Some(dropped) = dropped {
             dropped.into_iter().filter_map(|node| old.slot(node)).collect()
         } else {
-            search.replant(plant(config, slots), config.forced_depth);
+            search.replace_tree(plant(config, slots), config.forced_depth);
             old.indices().filter_map(|node| old.slot(node)).collect()
         };
         search.search_state.advance_root();

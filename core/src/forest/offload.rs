@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{piece_size, threads_for, Forest};
+use super::{chunk_size, threads_for, Forest};
 use crate::games::World;
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::tree_search::TreeSearch;
@@ -44,7 +44,7 @@ pub struct ExportedRoots {
 
 /// The exported fields of one root.
 #[derive(Clone, Copy, Debug, Default)]
-struct Header {
+struct ExportedRoot {
     count: i32,
     to_play: i32,
     raw: f64,
@@ -108,12 +108,12 @@ impl<W: World> Forest<W> {
     /// Exports the roots of some trees. None unless these are new, have evaluated roots, and want the same number of simulations.
     pub fn export_roots(&mut self, range: Range<usize>) -> Option<ExportedRoots> {
         let searches = self.trees.get_mut(range)?;
-        let wanted = searches.first().map(|tree| tree.search_state.target - tree.search_state.simulations)?;
+        let wanted = searches.first().map(|tree| tree.search_state.simulation_limit - tree.search_state.simulations)?;
         if !are_new(searches) || searches.iter().any(|search| search.tree().root_visits != 1) {
             return None;
         }
         let threads = threads_for(searches.len(), 200 + 40 * self.config.num_actions, self.threads);
-        let size = piece_size(searches.len(), threads);
+        let size = chunk_size(searches.len(), threads);
         let config = &self.config;
         parallel_for(threads, searches.chunks_mut(size), |trees| {
             for search in trees {
@@ -124,18 +124,18 @@ impl<W: World> Forest<W> {
         let (trees, width, simulations) = (searches.len(), self.config.num_actions, wanted as usize);
         let mut roots =
             ExportedRoots { simulations, actions: vec![0; trees * width], priors: vec![0.0; trees * width], ..ExportedRoots::default() };
-        let mut headers = vec![Header::default(); trees];
-        let pieces = searches.chunks(size).zip(headers.chunks_mut(size));
+        let mut headers = vec![ExportedRoot::default(); trees];
+        let chunks = searches.chunks(size).zip(headers.chunks_mut(size));
         let edges = roots.actions.chunks_mut(size * width).zip(roots.priors.chunks_mut(size * width));
-        parallel_for(threads, pieces.zip(edges), |((trees, headers), (actions, priors))| {
+        parallel_for(threads, chunks.zip(edges), |((trees, headers), (actions, priors))| {
             let rows = actions.chunks_mut(width).zip(priors.chunks_mut(width));
             for ((search, header), (actions, priors)) in trees.iter().zip(headers).zip(rows) {
                 let (tree, search_state) = (search.tree(), &search.search_state);
                 let node = tree.node(ROOT);
-                *header = Header {
+                *header = ExportedRoot {
                     count: i32::from(node.num_edges),
                     to_play: i32::from(node.to_play),
-                    raw: node.raw,
+                    raw: node.raw_value,
                     key: search_state.key,
                     begun: search_state.simulations,
                     slot: tree.slot(ROOT),
@@ -186,19 +186,19 @@ impl<W: World> Forest<W> {
         let Some(searches) = self.trees.get_mut(first..first.saturating_add(trees)) else { return false };
         let shape = self.config.shape();
         let has_slots = !shape.slots || results.slots.len() / trees.max(1) >= results.nodes;
-        let has_discounts = !shape.discounts || [results.rewards.len(), results.discounts.len()] == [trees * results.nodes; 2];
-        let is_planted = results.done.iter().chain(results.made).all(|&count| count >= 0);
-        if !results.has_consistent_lengths(trees, width) || !is_planted || trees == 0 || !has_slots || !has_discounts {
+        let has_discounts = !shape.model_columns || [results.rewards.len(), results.discounts.len()] == [trees * results.nodes; 2];
+        let counts_are_valid = results.done.iter().chain(results.made).all(|&count| count >= 0);
+        if !results.has_consistent_lengths(trees, width) || !counts_are_valid || trees == 0 || !has_slots || !has_discounts {
             return false;
         }
         let threads = threads_for(trees, (200 + 10 * width) * results.nodes, self.threads);
-        let size = piece_size(trees, threads);
-        parallel_for(threads, searches.chunks_mut(size).enumerate(), |(piece, searches)| {
+        let size = chunk_size(trees, threads);
+        parallel_for(threads, searches.chunks_mut(size).enumerate(), |(chunk, searches)| {
             for (place, search) in searches.iter_mut().enumerate() {
-                let index = piece * size + place;
+                let index = chunk * size + place;
                 if results.nodes > 1 {
                     let old_state = search.search_state.root_state.take();
-                    search.replant(import_tree(results, index, width, Tree::new(shape)), 0);
+                    search.replace_tree(import_tree(results, index, width, Tree::new(shape)), 0);
                     if let Some(mut root_state) = old_state {
                         Arc::make_mut(&mut root_state).proof_line.clear();
                         search.search_state.root_state = Some(root_state);
@@ -208,7 +208,7 @@ impl<W: World> Forest<W> {
                 }
                 let state = &mut search.search_state;
                 state.bounds = (results.bounds[2 * index], results.bounds[2 * index + 1]);
-                state.simulations = state.begun + results.done[index] as u64;
+                state.simulations = state.limit_start + results.done[index] as u64;
             }
         });
         // A search that stopped early leaves unused slots. The roots are imported first, and once.
@@ -224,7 +224,7 @@ impl<W: World> Forest<W> {
 
 /// Returns whether trees were never searched and want the same number of simulations.
 fn are_new<W: World>(trees: &[TreeSearch<W>]) -> bool {
-    let wanted = |search: &TreeSearch<W>| search.search_state.target - search.search_state.simulations;
+    let wanted = |search: &TreeSearch<W>| search.search_state.simulation_limit - search.search_state.simulations;
     let first = trees.first().map_or(0, wanted);
     let is_new = |tree: &Tree| tree.num_nodes() == 1 && tree.node(ROOT).opened == 0 && tree.root_visits <= 1;
     let is_like_first = |search: &TreeSearch<W>| wanted(search) == first && !search.search_state.has_batch() && is_new(search.tree());
@@ -263,11 +263,11 @@ fn import_tree(results: &OffloadResults<'_>, index: usize, width: usize, mut tre
         if let Some(&slot) = slots.get(number) {
             tree.set_slot(node, slot as u32);
         }
-        if tree.shape().discounts {
+        if tree.shape().model_columns {
             tree.set_reward_discount(node, results.rewards[at], results.discounts[at], 0.0);
         }
         let header = tree.node_mut(node);
-        (header.raw, header.opened, header.end) = (results.raw[at], opened.min(count) as u16, count == 0);
+        (header.raw_value, header.opened, header.terminal) = (results.raw[at], opened.min(count) as u16, count == 0);
         let header = *header;
         for place in 0..opened.min(count) {
             let (edge, here) = (header.edge(place), edges.start + place);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::row_layout::RowLayout;
 use super::row_layout::{close_gaps, split_rows, Overflow, RequestWriter};
-use super::{piece_size, Forest};
+use super::{chunk_size, Forest};
 use crate::error::Error;
 use crate::games::analysis::Analyzed;
 use crate::games::{Compiled, World};
@@ -88,7 +88,7 @@ impl<G: Analyzed> Forest<Compiled<G>> {
     ) -> Result<Option<BatchStatus>, Error> {
         let range = self.group_or_all(Some(index))?;
         let layout = RowLayout::of::<G>();
-        let size = piece_size(range.len(), self.threads);
+        let size = chunk_size(range.len(), self.threads);
         let Self { config, trees, groups, threads, .. } = self;
         let (config, threads, group) = (&*config, *threads, &mut groups[index]);
         let trees = &mut trees[range];
@@ -96,8 +96,8 @@ impl<G: Analyzed> Forest<Compiled<G>> {
         if requests.as_ref().is_some_and(|requests| requests.len() < capacity * layout.words()) {
             return Err(Error::Usage(format!("requests has no room for {capacity} rows")));
         }
-        let columns = layout.legal + 1;
-        let begun = Instant::now();
+        let columns = layout.max_legal + 1;
+        let start = Instant::now();
         if let Some(responses) = responses {
             if responses.numbers.len() < group.legal.len() * columns {
                 return Err(Error::Usage(format!("responses has no room for {} rows", group.legal.len())));
@@ -109,17 +109,17 @@ impl<G: Analyzed> Forest<Compiled<G>> {
         let checked = Instant::now();
         // In the first batch every tree has one row: its root.
         group.rows.resize(trees.len(), 1);
-        let expected: Vec<Range<usize>> = pieces_of(&group.rows, size);
+        let expected: Vec<Range<usize>> = chunk_ranges(&group.rows, size);
         let (gathers, open) = (requests.is_some(), AtomicBool::new(false));
         let mut requests = requests;
         group.next_legal.resize(capacity.max(trees.len()), 0);
         let mut overflow: Vec<Overflow> = expected.iter().map(|_| Overflow::default()).collect();
         {
-            let lines = split_rows(requests.as_deref_mut().unwrap_or_default(), &mut group.next_legal, &expected, layout.words());
-            let pieces = trees.chunks_mut(size).zip(group.rows.chunks_mut(size)).zip(expected.iter().cloned());
-            let pieces: Vec<_> = pieces.zip(lines).zip(&mut overflow).collect();
+            let request_rows = split_rows(requests.as_deref_mut().unwrap_or_default(), &mut group.next_legal, &expected, layout.words());
+            let chunks = trees.chunks_mut(size).zip(group.rows.chunks_mut(size)).zip(expected.iter().cloned());
+            let chunks: Vec<_> = chunks.zip(request_rows).zip(&mut overflow).collect();
             let legal = &group.legal;
-            parallel_for(threads, pieces.into_iter(), |((((trees, counts), rows), (lines, next_legal)), overflow)| {
+            parallel_for(threads, chunks.into_iter(), |((((trees, counts), rows), (words, next_legal)), overflow)| {
                 let mut reader = responses.map(|responses| ResponseReader {
                     numbers: &responses.numbers[rows.start * columns..rows.end * columns],
                     legal: &legal[rows],
@@ -128,9 +128,9 @@ impl<G: Analyzed> Forest<Compiled<G>> {
                     values: Vec::new(),
                     priors: Vec::new(),
                 });
-                let mut writer = RequestWriter::new(layout, lines, next_legal, overflow);
+                let mut writer = RequestWriter::new(layout, words, next_legal, overflow);
                 let expected_rows = counts.to_vec();
-                let mut under_way = false;
+                let mut has_open_batch = false;
                 let apply = |place: usize, tree: &mut Tree, search_state: &mut SearchState<Compiled<G>>| {
                     let rows = expected_rows[place] as usize;
                     if let Some(reader) = &mut reader {
@@ -138,24 +138,24 @@ impl<G: Analyzed> Forest<Compiled<G>> {
                     }
                 };
                 for_each_interleaved(trees, config, gathers, apply, |place, tree, search_state| {
-                    under_way |= search_state.has_batch();
+                    has_open_batch |= search_state.has_batch();
                     // Written while the leaves are cached.
                     counts[place] = if gathers { writer.write(tree, search_state) } else { 0 };
                 });
-                if under_way {
+                if has_open_batch {
                     open.store(true, Ordering::Relaxed);
                 }
             });
         }
         let gathered = Instant::now();
-        let places = pieces_of(&group.rows, size);
+        let places = chunk_ranges(&group.rows, size);
         let rows = places.last().map_or(0, |last| last.end);
         if let Some(requests) = requests {
             close_gaps(requests, &mut group.next_legal, layout.words(), &expected, &places, &overflow);
         }
         std::mem::swap(&mut group.legal, &mut group.next_legal);
         group.legal.truncate(if gathers { rows } else { 0 });
-        self.pipeline_times.checking += checked - begun;
+        self.pipeline_times.checking += checked - start;
         self.pipeline_times.growing += gathered - checked;
         self.pipeline_times.writing += gathered.elapsed();
         Ok(Some(BatchStatus { rows, open: open.into_inner() }))
@@ -229,17 +229,17 @@ impl ResponseReader<'_> {
             let value = f64::from(row[self.columns - 1]).clamp(-1.0, 1.0);
             let value = if leaf.state.to_play() == 0 { value } else { -value };
             self.values.extend([value, -value]);
-            let (legal, begun) = (usize::from(legal), self.priors.len());
-            self.priors.resize(begun + legal, 0.0);
+            let (legal, start) = (usize::from(legal), self.priors.len());
+            self.priors.resize(start + legal, 0.0);
             // `are_valid` has validated the numbers.
-            let _ = priors(row[..legal].iter().copied(), self.kind, &mut self.priors[begun..]);
+            let _ = priors(row[..legal].iter().copied(), self.kind, &mut self.priors[start..]);
         }
         search_state.apply(tree, config, &self.values, &self.priors);
     }
 }
 
 /// Returns the rows of each piece of `size` trees.
-pub(super) fn pieces_of(rows: &[u32], size: usize) -> Vec<Range<usize>> {
+pub(super) fn chunk_ranges(rows: &[u32], size: usize) -> Vec<Range<usize>> {
     let mut at = 0;
     let range = |rows: &[u32]| {
         let from = at;

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::latent::check_number;
-use super::pipeline::{pieces_of, BatchStatus};
-use super::{piece_size, Forest};
+use super::pipeline::{chunk_ranges, BatchStatus};
+use super::{chunk_size, Forest};
 use crate::error::Error;
 use crate::games::Latent;
 use crate::runtime::thread_pool::parallel_for;
@@ -70,7 +70,7 @@ impl Forest<Latent> {
         requests: Option<&mut [i64]>,
     ) -> Result<Option<BatchStatus>, Error> {
         let range = self.group_or_all(Some(index))?;
-        let size = piece_size(range.len(), self.threads);
+        let size = chunk_size(range.len(), self.threads);
         let Self { config, trees, groups, threads, slots, .. } = self;
         let (config, threads, group) = (&*config, *threads, &mut groups[index]);
         let trees = &mut trees[range];
@@ -78,9 +78,9 @@ impl Forest<Latent> {
         if requests.as_ref().is_some_and(|requests| requests.len() < capacity * REQUEST_NUMBERS) {
             return Err(Error::Usage(format!("requests has no room for {capacity} rows")));
         }
-        let begun = Instant::now();
+        let start = Instant::now();
         group.rows.resize(trees.len(), 1);
-        let expected = pieces_of(&group.rows, size);
+        let expected = chunk_ranges(&group.rows, size);
         let rows = expected.last().map_or(0, |last| last.end);
         if let Some((numbers, columns)) = responses {
             let width = columns.count(config.num_actions);
@@ -92,28 +92,28 @@ impl Forest<Latent> {
             }
         }
         let checked = Instant::now();
-        let (gathers, open, as_expected) = (requests.is_some(), AtomicBool::new(false), AtomicBool::new(true));
+        let (gathers, open, row_counts_unchanged) = (requests.is_some(), AtomicBool::new(false), AtomicBool::new(true));
         let mut requests = requests;
         let taken: Vec<u32> = (0..if gathers { rows } else { 0 }).map(|_| slots.allocate()).collect();
         {
-            let mut lines = requests.as_deref_mut().unwrap_or_default();
-            let pieces = trees.chunks_mut(size).zip(group.rows.chunks_mut(size)).zip(expected);
-            let pieces: Vec<_> = pieces
-                .map(|piece| {
-                    let count = if gathers { piece.1.len() } else { 0 };
-                    let (own, others) = std::mem::take(&mut lines).split_at_mut(count * REQUEST_NUMBERS);
-                    lines = others;
-                    (piece, own)
+            let mut requests = requests.as_deref_mut().unwrap_or_default();
+            let chunks = trees.chunks_mut(size).zip(group.rows.chunks_mut(size)).zip(expected);
+            let chunks: Vec<_> = chunks
+                .map(|chunk| {
+                    let count = if gathers { chunk.1.len() } else { 0 };
+                    let (own, others) = std::mem::take(&mut requests).split_at_mut(count * REQUEST_NUMBERS);
+                    requests = others;
+                    (chunk, own)
                 })
                 .collect();
-            parallel_for(threads, pieces.into_iter(), |(((trees, counts), rows), lines)| {
+            parallel_for(threads, chunks.into_iter(), |(((trees, counts), rows), requests)| {
                 let mut own = responses.map(|(numbers, columns)| {
                     let width = columns.count(config.num_actions);
                     (&numbers[rows.start * width..rows.end * width], columns, width)
                 });
-                let mut writer = RequestWriter { lines, slots: if gathers { &taken[rows] } else { &[] } };
+                let mut writer = RequestWriter { requests, slots: if gathers { &taken[rows] } else { &[] } };
                 let expected_rows = counts.to_vec();
-                let (mut usual, mut under_way) = (true, false);
+                let (mut same_row_count, mut has_open_batch) = (true, false);
                 let apply = |place: usize, tree: &mut Tree, search_state: &mut SearchState<Latent>| {
                     let rows = expected_rows[place] as usize;
                     if let Some((numbers, columns, width)) = &mut own {
@@ -125,38 +125,38 @@ impl Forest<Latent> {
                     }
                 };
                 for_each_interleaved(trees, config, gathers, apply, |place, tree, search_state| {
-                    under_way |= search_state.has_batch();
+                    has_open_batch |= search_state.has_batch();
                     let rows = search_state.pending.len() as u32;
                     // Usually as many as in the last batch.
                     let count = &mut counts[place];
-                    usual &= rows == *count;
+                    same_row_count &= rows == *count;
                     *count = rows;
-                    if gathers && usual {
+                    if gathers && same_row_count {
                         writer.write(tree, search_state);
                     }
                 });
-                if under_way {
+                if has_open_batch {
                     open.store(true, Ordering::Relaxed);
                 }
-                if !usual {
-                    as_expected.store(false, Ordering::Relaxed);
+                if !same_row_count {
+                    row_counts_unchanged.store(false, Ordering::Relaxed);
                 }
             });
         }
         let gathered = Instant::now();
         let rows = group.rows.iter().sum::<u32>() as usize;
-        if !as_expected.into_inner() {
+        if !row_counts_unchanged.into_inner() {
             slots.release(&taken);
-            if let Some(lines) = requests {
+            if let Some(requests) = requests {
                 let taken: Vec<u32> = (0..rows).map(|_| slots.allocate()).collect();
-                let mut writer = RequestWriter { lines: &mut lines[..rows * REQUEST_NUMBERS], slots: &taken };
+                let mut writer = RequestWriter { requests: &mut requests[..rows * REQUEST_NUMBERS], slots: &taken };
                 for search in trees {
                     let (tree, search_state) = search.split_mut();
                     writer.write(tree, search_state);
                 }
             }
         }
-        self.pipeline_times.checking += checked - begun;
+        self.pipeline_times.checking += checked - start;
         self.pipeline_times.growing += gathered - checked;
         self.pipeline_times.writing += gathered.elapsed();
         Ok(Some(BatchStatus { rows, open: open.into_inner() }))
@@ -171,7 +171,7 @@ impl Forest<Latent> {
 
 /// Writes requests and assigns slots, leaf after leaf.
 struct RequestWriter<'a> {
-    lines: &'a mut [i64],
+    requests: &'a mut [i64],
     slots: &'a [u32],
 }
 
@@ -181,10 +181,10 @@ impl RequestWriter<'_> {
             let (Some((&slot, slots)), Some(last)) = (self.slots.split_first(), leaf.path.last()) else { continue };
             self.slots = slots;
             leaf.slot = slot;
-            let (line, others) = std::mem::take(&mut self.lines).split_at_mut(REQUEST_NUMBERS);
-            self.lines = others;
+            let (request, others) = std::mem::take(&mut self.requests).split_at_mut(REQUEST_NUMBERS);
+            self.requests = others;
             let parent = tree.slot(last.node).unwrap_or(u32::MAX);
-            line.copy_from_slice(&[i64::from(parent), i64::from(tree.action(last.edge)), i64::from(slot)]);
+            request.copy_from_slice(&[i64::from(parent), i64::from(tree.action(last.edge)), i64::from(slot)]);
         }
     }
 }
@@ -196,9 +196,9 @@ fn are_valid(numbers: &[f32], columns: Columns, config: &WorldConfig<Latent>, th
     let rows = numbers.len() / width;
     let size = rows.div_ceil(threads).max(64);
     parallel_for(threads, numbers.chunks(size * width), |numbers| {
-        let sound = numbers.chunks_exact(width).all(|row| {
-            let answer = columns.read(row);
-            let policy = match answer.logits {
+        let is_valid = numbers.chunks_exact(width).all(|row| {
+            let response = columns.read(row);
+            let policy = match response.logits {
                 Logits::All(logits) => is_valid_policy(logits),
                 Logits::TopK { actions, logits, log_sum } => {
                     let is_action = |&action: &f32| (0.0..config.num_actions as f32).contains(&action);
@@ -206,10 +206,10 @@ fn are_valid(numbers: &[f32], columns: Columns, config: &WorldConfig<Latent>, th
                 }
             };
             let discounted =
-                answer.discount.is_none_or(|discount| (-1.0..=1.0).contains(&discount) && (discount >= 0.0 || config.num_players == 2));
-            policy && discounted && check_number(answer.reward).is_ok() && check_number(answer.value).is_ok()
+                response.discount.is_none_or(|discount| (-1.0..=1.0).contains(&discount) && (discount >= 0.0 || config.num_players == 2));
+            policy && discounted && check_number(response.reward).is_ok() && check_number(response.value).is_ok()
         });
-        if !sound {
+        if !is_valid {
             wrong.store(true, Ordering::Relaxed);
         }
     });

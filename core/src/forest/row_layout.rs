@@ -16,37 +16,37 @@ pub struct RowLayout {
     /// Number of scalars.
     pub scalars: usize,
     /// Capacity of legal actions.
-    pub legal: usize,
+    pub max_legal: usize,
 }
 
 impl RowLayout {
     /// Returns the layout of a game.
     #[must_use]
     pub const fn of<G: Game>() -> Self {
-        Self { planes: G::PLANES, scalars: G::SCALARS, legal: G::MAX_LEGAL }
+        Self { planes: G::PLANES, scalars: G::SCALARS, max_legal: G::MAX_LEGAL }
     }
 
     /// Returns the words per row.
     #[must_use]
     pub const fn words(self) -> usize {
-        self.planes + self.scalars.div_ceil(2) + self.legal.div_ceil(4)
+        self.planes + self.scalars.div_ceil(2) + self.max_legal.div_ceil(4)
     }
 }
 
 /// Splits rows, and their numbers of legal actions, by `places`; empty slices without rows.
 pub(super) fn split_rows<'a>(
-    mut words_of_rows: &'a mut [u64],
+    mut row_words: &'a mut [u64],
     mut legal: &'a mut [u16],
     places: &[Range<usize>],
     words: usize,
 ) -> Vec<(&'a mut [u64], &'a mut [u16])> {
-    let there = !words_of_rows.is_empty();
+    let there = !row_words.is_empty();
     let split = |rows: &Range<usize>| {
         let count = if there { rows.len() } else { 0 };
-        let (own_lines, other_lines) = std::mem::take(&mut words_of_rows).split_at_mut(count * words);
+        let (own_words, other_words) = std::mem::take(&mut row_words).split_at_mut(count * words);
         let (own_legal, other_legal) = std::mem::take(&mut legal).split_at_mut(count);
-        (words_of_rows, legal) = (other_lines, other_legal);
-        (own_lines, own_legal)
+        (row_words, legal) = (other_words, other_legal);
+        (own_words, own_legal)
     };
     places.iter().map(split).collect()
 }
@@ -54,23 +54,23 @@ pub(super) fn split_rows<'a>(
 /// Rows beyond the expected number, and their numbers of legal actions.
 #[derive(Debug, Default)]
 pub(super) struct Overflow {
-    words_of_rows: Vec<u64>,
+    row_words: Vec<u64>,
     legal: Vec<u16>,
 }
 
 /// Writes requests row after row.
 pub(super) struct RequestWriter<'a> {
     layout: RowLayout,
-    words_of_rows: std::slice::ChunksExactMut<'a, u64>,
+    row_words: std::slice::ChunksExactMut<'a, u64>,
     legal: std::slice::IterMut<'a, u16>,
     overflow: &'a mut Overflow,
     scalars: Vec<f32>,
 }
 
 impl<'a> RequestWriter<'a> {
-    pub(super) fn new(layout: RowLayout, words_of_rows: &'a mut [u64], legal: &'a mut [u16], overflow: &'a mut Overflow) -> Self {
-        let words_of_rows = words_of_rows.chunks_exact_mut(layout.words());
-        Self { layout, words_of_rows, legal: legal.iter_mut(), overflow, scalars: vec![0.0; layout.scalars] }
+    pub(super) fn new(layout: RowLayout, row_words: &'a mut [u64], legal: &'a mut [u16], overflow: &'a mut Overflow) -> Self {
+        let row_words = row_words.chunks_exact_mut(layout.words());
+        Self { layout, row_words, legal: legal.iter_mut(), overflow, scalars: vec![0.0; layout.scalars] }
     }
 
     /// Writes a row and its number of legal actions for every waiting leaf of a tree; returns the number of rows.
@@ -79,16 +79,16 @@ impl<'a> RequestWriter<'a> {
         for leaf in search_state.pending.iter().filter(|leaf| leaf.value.is_none()) {
             let actions: &[u16] = leaf.node.map_or(&[], |node| tree.edges(tree.node(node)).actions);
             written += 1;
-            let words = match (self.words_of_rows.next(), self.legal.next()) {
+            let words = match (self.row_words.next(), self.legal.next()) {
                 (Some(words), Some(count)) => {
                     *count = actions.len() as u16;
                     words
                 }
                 _ => {
                     self.overflow.legal.push(actions.len() as u16);
-                    let begun = self.overflow.words_of_rows.len();
-                    self.overflow.words_of_rows.resize(begun + self.layout.words(), 0);
-                    &mut self.overflow.words_of_rows[begun..]
+                    let start = self.overflow.row_words.len();
+                    self.overflow.row_words.resize(start + self.layout.words(), 0);
+                    &mut self.overflow.row_words[start..]
                 }
             };
             let (planes, rest) = words.split_at_mut(self.layout.planes);
@@ -114,7 +114,7 @@ impl<'a> RequestWriter<'a> {
 /// Moves rows and their counts from the beginnings of `expected` to their final `places`; `overflow` rows follow the others of
 /// their place.
 pub(super) fn close_gaps(
-    words_of_rows: &mut [u64],
+    row_words: &mut [u64],
     legal: &mut [u16],
     words: usize,
     expected: &[Range<usize>],
@@ -123,7 +123,7 @@ pub(super) fn close_gaps(
 ) {
     let mut shift = |from: &Range<usize>, to: &Range<usize>| {
         let count = from.len().min(to.len());
-        words_of_rows.copy_within(from.start * words..(from.start + count) * words, to.start * words);
+        row_words.copy_within(from.start * words..(from.start + count) * words, to.start * words);
         legal.copy_within(from.start..from.start + count, to.start);
     };
     // Both are in the same order: moving down from the lowest and up from the highest never overwrites rows still to be moved.
@@ -132,7 +132,7 @@ pub(super) fn close_gaps(
     pairs().rev().filter(|(from, to)| to.start > from.start).for_each(|(from, to)| shift(from, to));
     for ((from, to), overflow) in pairs().zip(overflow).filter(|(_, overflow)| !overflow.legal.is_empty()) {
         let first = to.start + from.len();
-        words_of_rows[first * words..to.end * words].copy_from_slice(&overflow.words_of_rows);
+        row_words[first * words..to.end * words].copy_from_slice(&overflow.row_words);
         legal[first..to.end].copy_from_slice(&overflow.legal);
     }
 }
@@ -153,14 +153,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_stand_one_after_another_however_many_there_are(
+        fn close_gaps_makes_rows_contiguous(
             counts in prop::collection::vec((0usize..6, 0usize..6), 1..30),
             words in 1usize..4,
         ) {
             let expected = ranges(counts.iter().map(|&(expected, _)| expected));
             let places = ranges(counts.iter().map(|&(_, written)| written));
             let capacity = expected.iter().chain(&places).map(|range| range.end).max().unwrap_or(0);
-            let (mut words_of_rows, mut legal) = (vec![u64::MAX; capacity * words], vec![u16::MAX; capacity]);
+            let (mut row_words, mut legal) = (vec![u64::MAX; capacity * words], vec![u16::MAX; capacity]);
             let mut overflow: Vec<Overflow> = counts.iter().map(|_| Overflow::default()).collect();
             // Every row holds its index.
             for ((from, to), overflow) in expected.iter().zip(&places).zip(&mut overflow) {
@@ -168,18 +168,18 @@ mod tests {
                     let layout = vec![row as u64; words];
                     if offset < from.len() {
                         let at = from.start + offset;
-                        words_of_rows[at * words..(at + 1) * words].copy_from_slice(&layout);
+                        row_words[at * words..(at + 1) * words].copy_from_slice(&layout);
                         legal[at] = row as u16;
                     } else {
-                        overflow.words_of_rows.extend(layout);
+                        overflow.row_words.extend(layout);
                         overflow.legal.push(row as u16);
                     }
                 }
             }
-            close_gaps(&mut words_of_rows, &mut legal, words, &expected, &places, &overflow);
+            close_gaps(&mut row_words, &mut legal, words, &expected, &places, &overflow);
             let rows = places.last().map_or(0, |last| last.end);
             for row in 0..rows {
-                prop_assert!(words_of_rows[row * words..(row + 1) * words].iter().all(|&word| word == row as u64));
+                prop_assert!(row_words[row * words..(row + 1) * words].iter().all(|&word| word == row as u64));
                 prop_assert_eq!(usize::from(legal[row]), row);
             }
         }

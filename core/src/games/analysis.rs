@@ -16,9 +16,9 @@ pub enum Priority {
     Prior,
 }
 
-/// An exact result for the player to move.
+/// A proven result for the player to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exact {
+pub struct ProvenResult {
     /// 1 is a win, -1 a loss.
     pub value: i8,
     /// Plies to the end.
@@ -40,7 +40,7 @@ pub enum RootProof {
         /// The longest defence.
         line: Vec<Action>,
         /// Each action with the plies from the position after it to the end.
-        replies: Vec<(Action, u16)>,
+        moves: Vec<(Action, u16)>,
     },
 }
 
@@ -95,7 +95,7 @@ pub trait LeafAnalysis<S>: Clone + Debug + Send + Sync + 'static {
     }
 
     /// Returns a result proven by a shallow search, below the root.
-    fn forced_result(&self, _state: &S) -> Option<Exact> {
+    fn forced_result(&self, _state: &S) -> Option<ProvenResult> {
         None
     }
 

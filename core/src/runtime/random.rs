@@ -13,7 +13,7 @@ pub enum Purpose {
     /// Random playouts.
     Playout = 2,
     /// The final choice of a move.
-    Answer = 3,
+    RootMove = 3,
     /// Dirichlet noise at the root.
     Noise = 4,
     /// Gumbel variates at the root.

@@ -50,7 +50,7 @@ pub(crate) fn discounted(tree: &mut Tree, path: &[Step], leaf: NodeIndex, value:
     }
 }
 
-/// Propagates a proven result up the path: a win if any child is lost, a loss if all are won; the shortest win, the longest loss.
+/// Propagates a proven result up the path (MCTS-Solver, Winands et al. 2008): a win if any child is lost, a loss if all are won; the shortest win, the longest loss.
 /// W of the ancestors stays. Calls `before_change` with each step before its node changes.
 pub(crate) fn propagate_proof(tree: &mut Tree, path: &[Step], mut before_change: impl FnMut(&Tree, Step)) {
     for step in path.iter().rev() {
@@ -66,7 +66,7 @@ pub(crate) fn propagate_proof(tree: &mut Tree, path: &[Step], mut before_change:
         if tree.node(step.node).proven != UNPROVEN {
             return;
         }
-        let Some((value, distance)) = decide(tree, step.node) else { return };
+        let Some((value, distance)) = solved_value(tree, step.node) else { return };
         let node = tree.node_mut(step.node);
         node.proven = value;
         node.distance = distance;
@@ -74,7 +74,7 @@ pub(crate) fn propagate_proof(tree: &mut Tree, path: &[Step], mut before_change:
 }
 
 /// Returns the result that the edges of `node` prove for the player to move, and its plies to the end.
-pub(crate) fn decide(tree: &Tree, node: NodeIndex) -> Option<(i8, u16)> {
+pub(crate) fn solved_value(tree: &Tree, node: NodeIndex) -> Option<(i8, u16)> {
     let header = tree.node(node);
     let edges = tree.edges(header);
     let best = edges.links.iter().filter_map(|link| link.proven()).max()?;
@@ -101,7 +101,15 @@ mod tests {
     use crate::tree::Shape;
 
     fn shape() -> Shape {
-        Shape { max_edges: 4, players: 2, count_in_flight: false, slots: false, rewards: 0, discounts: false, returns: false }
+        Shape {
+            max_edges: 4,
+            players: 2,
+            count_in_flight: false,
+            slots: false,
+            reward_width: 0,
+            model_columns: false,
+            player_values: false,
+        }
     }
 
     /// Adds an edge with a child to `parent` for each distance; each child is proven `value` for its player to move.

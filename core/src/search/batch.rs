@@ -1,5 +1,5 @@
-//! Batches: leaves are gathered one after another, evaluated together, and applied in gathering order. The changes before `apply`
-//! are journalled, so that a dropped batch is rolled back.
+//! Batches: leaves are gathered one after another, evaluated together and backed up in gathering order. Changes before `apply` are
+//! journalled, so that a batch can be rolled back.
 
 use crate::error::Error;
 use crate::games::analysis::LeafAnalysis;
@@ -32,7 +32,7 @@ pub struct StepResult<'a> {
 }
 
 impl<W: World> SearchState<W> {
-    /// Gathers until the batch is full: `in_flight` leaves, no more simulations wanted, or a descent that ends at a leaf in flight.
+    /// Gathers until the batch is full: `in_flight` leaves, no simulation budget left, or a descent that ends at a leaf in flight.
     /// External worlds gather one leaf at a time, because only `step` tells whether it is terminal.
     pub(crate) fn gather(&mut self, tree: &mut Tree, config: &WorldConfig<W>) {
         let mut descents = interleaved::borrow_descents::<W>(&self.root);
@@ -133,7 +133,7 @@ impl<W: World> SearchState<W> {
             node,
             slot: u32::MAX,
             value: None,
-            forced: None,
+            proof: None,
             hints: Vec::new(),
             trace: Vec::new(),
         });
@@ -142,7 +142,7 @@ impl<W: World> SearchState<W> {
         std::mem::swap(&mut leaf.state, &mut descent.state);
         std::mem::swap(&mut leaf.trace, &mut descent.trace);
         (leaf.simulation, leaf.key, leaf.node, leaf.slot) = (simulation, key, node, u32::MAX);
-        (leaf.value, leaf.forced) = (None, None);
+        (leaf.value, leaf.proof) = (None, None);
     }
 
     /// Returns the nodes whose edges wait for priors.
@@ -206,15 +206,15 @@ impl<W: World> SearchState<W> {
                 let steps = std::mem::take(&mut leaf.trace);
                 self.trace.push(TraceRow { simulation: leaf.simulation, steps, values: row.to_vec() });
             }
-            if let (Some(node), Some(result)) = (leaf.node, leaf.forced) {
+            if let (Some(node), Some(result)) = (leaf.node, leaf.proof) {
                 let header = tree.node_mut(node);
                 // Nothing below it is searched.
                 header.num_edges = 0;
                 (header.proven, header.distance) = (result.value, result.plies);
             } else if let Some(node) = leaf.node {
                 let header = tree.node_mut(node);
-                header.raw = row[header.to_play as usize];
-                if tree.shape().returns {
+                header.raw_value = row[header.to_play as usize];
+                if tree.shape().player_values {
                     tree.set_returns(node, row);
                 }
                 if config.rule.uses_priors() {
@@ -234,12 +234,12 @@ impl<W: World> SearchState<W> {
                     order_edges(tree, ordering, node, &leaf.hints);
                 }
             }
-            if config.is_plain() {
+            if config.has_scalar_value() {
                 backup::zero_sum(tree, &leaf.path, row[0]);
             } else {
                 backup::per_player(tree, &leaf.path, &mut row.to_vec());
             }
-            if leaf.forced.is_some() && config.solves() {
+            if leaf.proof.is_some() && config.solves() {
                 backup::propagate_proof(tree, &leaf.path, |_, _| {});
             }
             if let Some(ordering) = &ordering {
@@ -287,8 +287,15 @@ impl<W: World> SearchState<W> {
     }
 
     /// Runs batches with a leaf evaluation inside the engine, on up to `threads` threads.
-    pub(crate) fn run_in_flight(&mut self, tree: &mut Tree, config: &WorldConfig<W>, threads: usize, pause: u64, stop: Stop<'_>) {
-        while self.simulations < pause && self.wants_more(tree, config) && !stop() {
+    pub(crate) fn run_in_flight(
+        &mut self,
+        tree: &mut Tree,
+        config: &WorldConfig<W>,
+        threads: usize,
+        until_simulation: u64,
+        stop: Stop<'_>,
+    ) {
+        while self.simulations < until_simulation && self.wants_more(tree, config) && !stop() {
             self.gather(tree, config);
             analyze_leaves_parallel::<W>(threads, config, &self.history_table, &mut self.pending);
             self.apply(tree, config, &[], &[]);
@@ -299,10 +306,10 @@ impl<W: World> SearchState<W> {
 /// Analyzes the pending leaves, and values those with an evaluation inside the engine.
 pub(crate) fn analyze_leaves<W: World>(config: &WorldConfig<W>, history_table: &HistoryTable, leaves: &mut [PendingLeaf<W::State>]) {
     for leaf in leaves {
-        leaf.forced = leaf_analysis::analyze_position::<W>(config, history_table, &leaf.state, leaf.path.len(), &mut leaf.hints);
-        leaf.value = match leaf.forced {
+        leaf.proof = leaf_analysis::analyze_position::<W>(config, history_table, &leaf.state, leaf.path.len(), &mut leaf.hints);
+        leaf.value = match leaf.proof {
             Some(result) => Some(f64::from(if W::to_play(&leaf.state) == 0 { result.value } else { -result.value })),
-            None => config.evaluator.value::<W>(&mut leaf.state, leaf.key, config.analysis.as_deref()),
+            None => config.evaluator.evaluate::<W>(&mut leaf.state, leaf.key, config.analysis.as_deref()),
         };
     }
 }

@@ -118,7 +118,7 @@ impl SearchConfig {
                     return refuse("max_num_considered_actions must be at least 1, not 0".into());
                 }
                 if self.early_stop {
-                    return refuse("early_stop does not go with sequential halving, which spends every simulation by a plan".into());
+                    return refuse("early_stop cannot be combined with sequential halving, whose schedule uses every simulation".into());
                 }
             }
         }
@@ -195,7 +195,7 @@ impl<W: World> WorldConfig<W> {
             max_tree_bytes: config.max_bytes.unwrap_or(usize::MAX),
             config,
         };
-        if this.forced_depth > 0 && !this.is_plain() {
+        if this.forced_depth > 0 && !this.has_scalar_value() {
             return refuse("forced_depth needs a zero-sum game of two players without rewards");
         }
         Ok(this)
@@ -204,7 +204,7 @@ impl<W: World> WorldConfig<W> {
     /// Returns whether the game is two-player zero-sum without rewards, so that one number values a position for both.
     #[inline]
     #[must_use]
-    pub(crate) fn is_plain(&self) -> bool {
+    pub(crate) fn has_scalar_value(&self) -> bool {
         self.num_players == 2 && self.zero_sum && !self.has_rewards && !W::IS_LATENT
     }
 
@@ -212,7 +212,7 @@ impl<W: World> WorldConfig<W> {
     #[inline]
     #[must_use]
     pub(crate) fn solves(&self) -> bool {
-        self.solve && self.is_plain()
+        self.solve && self.has_scalar_value()
     }
 
     /// Returns what a tree of this search stores.
@@ -223,9 +223,9 @@ impl<W: World> WorldConfig<W> {
             players: self.num_players,
             count_in_flight: self.in_flight > 1,
             slots: W::HAS_SLOTS,
-            rewards: if self.has_rewards && !W::IS_LATENT { self.num_players } else { 0 },
-            discounts: W::IS_LATENT,
-            returns: !self.is_plain() && !W::IS_LATENT,
+            reward_width: if self.has_rewards && !W::IS_LATENT { self.num_players } else { 0 },
+            model_columns: W::IS_LATENT,
+            player_values: !self.has_scalar_value() && !W::IS_LATENT,
         }
     }
 }

@@ -53,7 +53,7 @@ impl LeafEvaluator {
     /// Evaluates `state`, changing it. Returns the value for player 0, or None if the external evaluator must value `state` as it
     /// is left.
     #[inline]
-    pub(crate) fn value<W: World>(&self, state: &mut W::State, simulation_key: u64, analysis: Option<&W::Analysis>) -> Option<f64> {
+    pub(crate) fn evaluate<W: World>(&self, state: &mut W::State, simulation_key: u64, analysis: Option<&W::Analysis>) -> Option<f64> {
         let mut random = Random::new(simulation_key, Purpose::Playout);
         match *self {
             Self::Playout { policy, max_depth } => Some(playout::<W>(state, policy, &mut random, max_depth).map_or(0.0, f64::from)),

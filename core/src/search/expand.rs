@@ -1,6 +1,6 @@
 //! Expansion: creating nodes and their edges.
 
-use crate::games::analysis::Exact;
+use crate::games::analysis::ProvenResult;
 use crate::games::World;
 use crate::search::config::WorldConfig;
 use crate::solvers::forced_moves;
@@ -12,11 +12,11 @@ pub(crate) fn root<W: World>(tree: &mut Tree, config: &WorldConfig<W>, state: &W
     legal_edges::<W>(tree, state, root, legal, among, config.forced_depth > 0);
 }
 
-/// Adds the node and edges of a leaf of a compiled world whose moves get priors. `forced`: restrict them to forced moves.
-pub(crate) fn leaf<W: World>(tree: &mut Tree, state: &W::State, edge: Edge, legal: &mut Vec<u16>, forced: bool) -> NodeIndex {
+/// Adds the node and edges of a leaf of a compiled world whose moves get priors. `only_forced_moves`: restrict them to forced moves.
+pub(crate) fn leaf<W: World>(tree: &mut Tree, state: &W::State, edge: Edge, legal: &mut Vec<u16>, only_forced_moves: bool) -> NodeIndex {
     let node = tree.add_node(W::to_play(state));
     tree.set_child(edge, node);
-    legal_edges::<W>(tree, state, node, legal, None, forced);
+    legal_edges::<W>(tree, state, node, legal, None, only_forced_moves);
     node
 }
 
@@ -27,28 +27,28 @@ pub(crate) fn uniform_priors(tree: &mut Tree, node: NodeIndex) {
     priors.fill(uniform);
 }
 
-/// Adds the node of a leaf at its second visit: UCT stores no node for a leaf visited once, which most leaves of a wide game are.
-/// The raw value is that of the first visit, for the player to move.
+/// Lazy expansion: creates the node of a leaf at its second visit, because most leaves of a wide game are visited once. The raw value
+/// is that of the first visit, for the player to move.
 pub(crate) fn second_visit<W: World>(
     tree: &mut Tree,
     state: &W::State,
     edge: Edge,
     parent: &Node,
     legal: &mut Vec<u16>,
-    forced: bool,
+    only_forced_moves: bool,
 ) -> NodeIndex {
     let to_play = W::to_play(state);
     let (visits, sum, _) = tree.edge(edge);
     let node = tree.add_node(to_play);
     let mean = sum / f64::from(visits.max(1));
-    tree.node_mut(node).raw = if to_play == parent.to_play { mean } else { -mean };
+    tree.node_mut(node).raw_value = if to_play == parent.to_play { mean } else { -mean };
     tree.set_child(edge, node);
-    legal_edges::<W>(tree, state, node, legal, None, forced);
+    legal_edges::<W>(tree, state, node, legal, None, only_forced_moves);
     node
 }
 
 /// Adds a node with a forced result below `edge`. It has no edges: nothing below it is searched.
-pub(crate) fn proven(tree: &mut Tree, edge: Edge, to_play: u8, result: Exact) -> NodeIndex {
+pub(crate) fn prove_leaf(tree: &mut Tree, edge: Edge, to_play: u8, result: ProvenResult) -> NodeIndex {
     let index = tree.add_node(to_play);
     tree.set_child(edge, index);
     let node = tree.node_mut(index);
@@ -56,12 +56,19 @@ pub(crate) fn proven(tree: &mut Tree, edge: Edge, to_play: u8, result: Exact) ->
     index
 }
 
-fn legal_edges<W: World>(tree: &mut Tree, state: &W::State, node: NodeIndex, legal: &mut Vec<u16>, among: Option<&[u16]>, forced: bool) {
+fn legal_edges<W: World>(
+    tree: &mut Tree,
+    state: &W::State,
+    node: NodeIndex,
+    legal: &mut Vec<u16>,
+    among: Option<&[u16]>,
+    only_forced_moves: bool,
+) {
     W::legal_actions(state, legal);
     if let Some(among) = among {
         legal.retain(|action| among.contains(action));
     }
-    if forced {
+    if only_forced_moves {
         forced_moves::keep_forced::<W>(state, legal);
     }
     tree.add_edges(node, legal);
@@ -73,12 +80,12 @@ pub(crate) fn terminal<W: World>(tree: &mut Tree, config: &WorldConfig<W>, edge:
     tree.set_child(edge, index);
     let value = returns[to_play as usize];
     let node = tree.node_mut(index);
-    node.end = true;
-    node.raw = value;
+    node.terminal = true;
+    node.raw_value = value;
     if config.solves() && (value == 1.0 || value == 0.0 || value == -1.0) {
         node.proven = value as i8;
     }
-    if tree.shape().returns {
+    if tree.shape().player_values {
         tree.set_returns(index, returns);
     }
     index

@@ -15,7 +15,7 @@ use crate::tree::{NodeIndex, Tree};
 /// Action spaces above this size get only the edges that a node can come to need.
 const MAX_UNPRUNED: usize = 256;
 /// Minimum number of edges of such a node, for tree reuse.
-const MIN_KEPT: u64 = 64;
+const MIN_PRUNED_EDGES: u64 = 64;
 
 /// A validated model response to a batch: columns with one entry per row.
 #[derive(Clone, Copy, Debug)]
@@ -100,18 +100,18 @@ struct EdgeBuffers {
     /// The top k actions with their priors.
     top_k: Vec<(u16, f32)>,
     /// Their exponentials.
-    shares: Vec<f64>,
+    exponentials: Vec<f64>,
 }
 
 impl EdgeBuffers {
-    /// Adds the edges of `node` in the order of actions: those with a positive prior, in wide action spaces the `most` likeliest,
-    /// which suffice for a node with at most `most` visits. Returns the pruned prior mass.
-    fn expand_all(&mut self, tree: &mut Tree, node: NodeIndex, logits: &[f32], most: usize) -> f32 {
+    /// Adds the edges of `node` in the order of actions: those with a positive prior, in wide action spaces the `max_edges` likeliest,
+    /// which suffice for a node with at most `max_edges` visits. Returns the pruned prior mass.
+    fn expand_all(&mut self, tree: &mut Tree, node: NodeIndex, logits: &[f32], max_edges: usize) -> f32 {
         self.priors.clear();
         self.priors.extend_from_slice(logits);
         softmax(&mut self.priors);
         let ruled_out = self.priors.iter().fold(false, |any, &prior| any | (prior <= 0.0));
-        if !ruled_out && (logits.len() <= MAX_UNPRUNED || logits.len() <= most) {
+        if !ruled_out && (logits.len() <= MAX_UNPRUNED || logits.len() <= max_edges) {
             if self.all.len() != logits.len() {
                 self.all = (0..logits.len() as u16).collect();
             }
@@ -121,7 +121,7 @@ impl EdgeBuffers {
         }
         self.actions.clear();
         self.actions.extend((0..logits.len() as u16).filter(|&action| self.priors[usize::from(action)] > 0.0));
-        let pruned_mass = if logits.len() <= MAX_UNPRUNED || self.actions.len() <= most { 0.0 } else { self.prune(logits, most) };
+        let pruned_mass = if logits.len() <= MAX_UNPRUNED || self.actions.len() <= max_edges { 0.0 } else { self.prune(logits, max_edges) };
         tree.add_edges(node, &self.actions);
         for (prior, &action) in tree.priors_mut(node).iter_mut().zip(&self.actions) {
             *prior = self.priors[usize::from(action)];
@@ -131,9 +131,9 @@ impl EdgeBuffers {
 
     /// Adds the edges of the top k actions. Returns the pruned prior mass.
     fn expand_top_k(&mut self, tree: &mut Tree, node: NodeIndex, actions: &[f32], logits: &[f32], log_sum: f64) -> f32 {
-        self.shares.resize(logits.len(), 0.0);
-        exp_all(logits, log_sum, &mut self.shares);
-        let top_k = actions.iter().zip(&self.shares).map(|(&action, &share)| (action as u16, share as f32));
+        self.exponentials.resize(logits.len(), 0.0);
+        exp_all(logits, log_sum, &mut self.exponentials);
+        let top_k = actions.iter().zip(&self.exponentials).map(|(&action, &exponential)| (action as u16, exponential as f32));
         self.top_k.clear();
         self.top_k.extend(top_k.filter(|&(_, prior)| prior > 0.0));
         self.top_k.sort_unstable_by_key(|&(action, _)| action);
@@ -148,13 +148,13 @@ impl EdgeBuffers {
         rest.max(0.0) as f32
     }
 
-    /// Keeps the `most` likeliest actions; returns the prior mass of the others.
-    fn prune(&mut self, logits: &[f32], most: usize) -> f32 {
+    /// Keeps the `max_edges` likeliest actions; returns the prior mass of the others.
+    fn prune(&mut self, logits: &[f32], max_edges: usize) -> f32 {
         let by_logit = |a: &u16, b: &u16| logits[usize::from(*b)].total_cmp(&logits[usize::from(*a)]).then(a.cmp(b));
-        self.actions.select_nth_unstable_by(most - 1, by_logit);
-        self.actions[most..].sort_unstable();
-        let pruned_mass = self.actions[most..].iter().fold(0.0, |sum, &action| sum + f64::from(self.priors[usize::from(action)]));
-        self.actions.truncate(most);
+        self.actions.select_nth_unstable_by(max_edges - 1, by_logit);
+        self.actions[max_edges..].sort_unstable();
+        let pruned_mass = self.actions[max_edges..].iter().fold(0.0, |sum, &action| sum + f64::from(self.priors[usize::from(action)]));
+        self.actions.truncate(max_edges);
         self.actions.sort_unstable();
         pruned_mass as f32
     }
@@ -178,14 +178,14 @@ impl SearchState<Latent> {
                 Some(discount) => (last.chooser, discount),
                 None => (other, config.discount),
             };
-            let left = self.target.saturating_sub(leaf.simulation + 1).max(MIN_KEPT);
+            let left = self.simulation_limit.saturating_sub(leaf.simulation + 1).max(MIN_PRUNED_EDGES);
             let node = tree.add_node(to_play);
             tree.set_child(last.edge, node);
             let pruned_mass = match response.logits {
                 Logits::All(logits) => buffers.expand_all(tree, node, logits, usize::try_from(left).unwrap_or(usize::MAX)),
                 Logits::TopK { actions, logits, log_sum } => buffers.expand_top_k(tree, node, actions, logits, log_sum),
             };
-            tree.node_mut(node).raw = response.value;
+            tree.node_mut(node).raw_value = response.value;
             tree.set_slot(node, leaf.slot);
             tree.set_reward_discount(node, response.reward, discount, pruned_mass);
             let bounds = if keep_bounds { Some(&mut self.bounds) } else { None };

@@ -60,9 +60,9 @@ fn each_with<W: World>(
     descents: &mut Descents<W>,
 ) {
     let prefetch_next = |trees: &[TreeSearch<W>], prefetch: fn(&TreeSearch<W>)| trees.iter().take(WIDTH).for_each(prefetch);
-    prefetch_next(trees, TreeSearch::prefetch_first);
-    prefetch_next(trees, TreeSearch::prefetch_second);
-    prefetch_next(trees, TreeSearch::prefetch_third);
+    prefetch_next(trees, TreeSearch::prefetch_header_and_leaves);
+    prefetch_next(trees, TreeSearch::prefetch_paths);
+    prefetch_next(trees, TreeSearch::prefetch_path_nodes);
     let mut rest = trees;
     let mut first = 0;
     while !rest.is_empty() {
@@ -72,8 +72,8 @@ fn each_with<W: World>(
         for (slot, search) in open.iter_mut().zip(group) {
             *slot = Some(search.split_mut());
         }
-        prefetch_next(later.get(WIDTH..).unwrap_or_default(), TreeSearch::prefetch_itself);
-        prefetch_next(later, TreeSearch::prefetch_first);
+        prefetch_next(later.get(WIDTH..).unwrap_or_default(), TreeSearch::prefetch_struct);
+        prefetch_next(later, TreeSearch::prefetch_header_and_leaves);
         let (mut gathering, mut descends) = ([false; WIDTH], [false; WIDTH]);
         for (place, ((tree, search_state), descent)) in open.iter_mut().flatten().zip(descents.iter_mut()).enumerate() {
             apply(first + place, tree, search_state);
@@ -84,7 +84,7 @@ fn each_with<W: World>(
                 descends[place] = search_state.begin_descent(tree, config, descent);
             }
         }
-        prefetch_next(later, TreeSearch::prefetch_second);
+        prefetch_next(later, TreeSearch::prefetch_paths);
         let mut descending: [Option<InterleavedDescent<'_, W::State>>; WIDTH] = [const { None }; WIDTH];
         for (place, ((tree, search_state), descent)) in open.iter_mut().flatten().zip(descents.iter_mut()).enumerate() {
             if descends[place] {
@@ -93,7 +93,7 @@ fn each_with<W: World>(
         }
         descend_all::<W>(&mut descending, config);
         let reached = descending.map(|one| one.and_then(|one| one.reached));
-        prefetch_next(later, TreeSearch::prefetch_third);
+        prefetch_next(later, TreeSearch::prefetch_path_nodes);
         for (place, ((tree, search_state), descent)) in open.iter_mut().flatten().zip(descents.iter_mut()).enumerate() {
             // The batch continues after terminal positions.
             if reached[place].is_some_and(|reached| search_state.finish_descent(tree, config, reached, descent)) {

@@ -1,6 +1,6 @@
 //! The leaf-analysis hook in the search: calling it at leaves and at the root, and storing what it proves.
 
-use crate::games::analysis::{Exact, LeafAnalysis, MoveHint, RootProof};
+use crate::games::analysis::{LeafAnalysis, MoveHint, ProvenResult, RootProof};
 use crate::games::{Action, World};
 use crate::search::config::WorldConfig;
 use crate::search::expand;
@@ -15,7 +15,7 @@ pub(crate) fn analyze_position<W: World>(
     state: &W::State,
     depth: usize,
     hints: &mut Vec<MoveHint>,
-) -> Option<Exact> {
+) -> Option<ProvenResult> {
     hints.clear();
     let analysis = config.analysis.as_deref()?;
     // The root has a deeper search of its own.
@@ -57,11 +57,11 @@ pub(crate) fn analyze_root<W: World>(tree: &mut Tree, config: &WorldConfig<W>, s
             (root.proven, root.distance) = (1, plies);
             Some(line)
         }
-        Some(RootProof::Loss { line, replies }) if has_room(moves) => {
-            let longest = replies.iter().map(|&(_, plies)| plies).max().unwrap_or(0);
+        Some(RootProof::Loss { line, moves: lost }) if has_room(moves) => {
+            let longest = lost.iter().map(|&(_, plies)| plies).max().unwrap_or(0);
             // In stored order, so that opening swaps no edges.
             for action in tree.edges(tree.node(ROOT)).actions.to_vec() {
-                let plies = replies.iter().find(|(reply, _)| *reply == action).map_or(longest, |&(_, plies)| plies);
+                let plies = lost.iter().find(|(other, _)| *other == action).map_or(longest, |&(_, plies)| plies);
                 prove_move::<W>(tree, config, state, action, plies, -1);
             }
             let root = tree.node_mut(ROOT);
@@ -85,7 +85,7 @@ fn prove_move<W: World>(tree: &mut Tree, config: &WorldConfig<W>, state: &W::Sta
         W::play(&mut next, action);
         match W::outcome(&next) {
             Some(result) => expand::terminal(tree, config, edge, W::to_play(&next), &[f64::from(result), -f64::from(result)]),
-            None => expand::proven(tree, edge, W::to_play(&next), Exact { value: -value, plies: distance }),
+            None => expand::prove_leaf(tree, edge, W::to_play(&next), ProvenResult { value: -value, plies: distance }),
         }
     });
     let node = tree.node_mut(child);

@@ -21,7 +21,7 @@ pub(crate) struct HistoryTable {
 }
 
 impl HistoryTable {
-    /// Returns what the table knows for a position `depth` plies below the root where `player` moves.
+    /// Returns killers and history for a position `depth` plies below the root where `player` moves.
     pub(crate) fn context(&self, depth: usize, player: u8) -> OrderingContext<'_> {
         let killers = self.killers.get(self.root_ply + depth).copied().unwrap_or_default();
         OrderingContext { killers, history: &self.history[usize::from(player & 1)] }
@@ -105,5 +105,5 @@ fn root_mean(tree: &Tree) -> f64 {
     let edges = tree.edges(tree.node(ROOT));
     let sum = edges.sums.iter().fold(0.0, |sum, value| sum + value);
     let visits: u32 = edges.visits.iter().sum();
-    (tree.node(ROOT).raw + sum) / (1.0 + f64::from(visits))
+    (tree.node(ROOT).raw_value + sum) / (1.0 + f64::from(visits))
 }

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::games::analysis::{Exact, MoveHint};
+use crate::games::analysis::{MoveHint, ProvenResult};
 use crate::search::path::{Step, TraceStep};
 use crate::tree::NodeIndex;
 
@@ -24,7 +24,7 @@ pub(crate) struct PendingLeaf<S> {
     /// Its value for player 0, if known without the external evaluator.
     pub value: Option<f64>,
     /// Its forced result, if the analysis found one.
-    pub forced: Option<Exact>,
+    pub proof: Option<ProvenResult>,
     /// Hints of its legal moves, in searches that order moves.
     pub hints: Vec<MoveHint>,
     /// The recorded descent.

@@ -1,4 +1,4 @@
-//! The answer at the root: move, policy, value, principal variation.
+//! Results at the root: move, policy, value, principal variation.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use crate::search::sequential_halving::Schedule;
 use crate::solvers::minimax::Verdict;
 use crate::tree::{Edges, Tree, ROOT, UNPROVEN};
 
-/// What Gumbel search answers by instead of visits.
+/// Data that determine move and policy of a Gumbel search, instead of visits.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct GumbelPolicy {
     /// How Q is completed.
     pub completed_q: CompletedQ,
-    /// The drawn numbers, and the visits when they were drawn.
+    /// The Gumbel numbers, and the visits when they were drawn.
     pub schedule: Arc<Schedule>,
 }
 
-/// Returns the places of the root edges an answer may come from: at a proven root those with its result, else all but proven
+/// Returns the places of the root edges that may be chosen: at a proven root those with its result, else all but proven
 /// losses.
 fn allowed(tree: &Tree, edges: &Edges<'_>) -> Vec<usize> {
     let proven = tree.node(ROOT).proven;
@@ -41,9 +41,9 @@ fn distance(tree: &Tree, edges: &Edges<'_>, place: usize) -> u16 {
 }
 
 /// Returns the probability of each root edge at temperature `tau`: visits to the power 1/tau over the allowed moves, computed in
-/// logarithms against overflow, uniform without visits. With a plan, the improved policy replaces visits.
+/// logarithms against overflow, uniform without visits. With a `GumbelPolicy`, the improved policy replaces visits.
 #[must_use]
-pub(crate) fn policy(tree: &Tree, tau: f64, greedy: usize, plan: Option<&Plan>) -> Vec<f64> {
+pub(crate) fn policy(tree: &Tree, tau: f64, greedy: usize, gumbel_policy: Option<&GumbelPolicy>) -> Vec<f64> {
     let edges = tree.edges(tree.node(ROOT));
     let mut policy = vec![0.0; edges.actions.len()];
     if tau == 0.0 || tree.node(ROOT).proven == 1 {
@@ -51,7 +51,7 @@ pub(crate) fn policy(tree: &Tree, tau: f64, greedy: usize, plan: Option<&Plan>) 
         return policy;
     }
     let places = allowed(tree, &edges);
-    let improved = plan.map(|plan| gumbel::policy(&plan.completed_q, &edges, tree.node(ROOT), &places));
+    let improved = gumbel_policy.map(|gumbel_policy| gumbel::policy(&gumbel_policy.completed_q, &edges, tree.node(ROOT), &places));
     if let Some(improved) = improved.as_ref().filter(|_| tau == 1.0) {
         return improved.clone();
     }
@@ -72,19 +72,26 @@ pub(crate) fn policy(tree: &Tree, tau: f64, greedy: usize, plan: Option<&Plan>) 
 /// Returns the place of the move to play: sampled at temperature `tau`, the best one at 0. Of proven wins a shortest, of proven
 /// losses a longest one. `verdicts` are those of a minimax guard.
 #[must_use]
-pub(crate) fn choose(tree: &Tree, tau: f64, tree_key: u64, simulations: u64, verdicts: &[(u16, Verdict)], plan: Option<&Plan>) -> usize {
-    let mut random = Random::new(fold(tree_key, simulations), Purpose::Answer);
-    let best = match plan.filter(|_| matches!(tree.node(ROOT).proven, 0 | UNPROVEN)) {
-        Some(plan) => {
+pub(crate) fn choose(
+    tree: &Tree,
+    tau: f64,
+    tree_key: u64,
+    simulations: u64,
+    verdicts: &[(u16, Verdict)],
+    gumbel_policy: Option<&GumbelPolicy>,
+) -> usize {
+    let mut random = Random::new(fold(tree_key, simulations), Purpose::RootMove);
+    let best = match gumbel_policy.filter(|_| matches!(tree.node(ROOT).proven, 0 | UNPROVEN)) {
+        Some(gumbel_policy) => {
             let (node, edges) = (tree.node(ROOT), tree.edges(tree.node(ROOT)));
-            plan.schedule.answer(&plan.completed_q, &edges, node, &allowed(tree, &edges))
+            gumbel_policy.schedule.answer(&gumbel_policy.completed_q, &edges, node, &allowed(tree, &edges))
         }
         None => guarded(tree, verdicts, &mut random),
     };
     let sampled = tau > 0.0 && tree.node(ROOT).proven == UNPROVEN && verdict(tree, verdicts, best) == Verdict::Unknown;
     let drawn = tau > 0.0 && tree.node(ROOT).proven == 0;
     if sampled || drawn {
-        return sample(&policy(tree, tau, best, plan), &mut random).unwrap_or(best);
+        return sample(&policy(tree, tau, best, gumbel_policy), &mut random).unwrap_or(best);
     }
     best
 }
@@ -179,22 +186,22 @@ pub(crate) fn value(tree: &Tree) -> f64 {
         return root.exact();
     }
     if tree.root_visits == 0 {
-        return root.raw;
+        return root.raw_value;
     }
     let sum: f64 = tree.edges(root).sums.iter().sum();
-    (root.raw + sum) / f64::from(tree.root_visits)
+    (root.raw_value + sum) / f64::from(tree.root_visits)
 }
 
 /// Returns the value of the root for each player: one number and its negative in two-player zero-sum games and with learned models,
-/// elsewhere each player's mean of the backed up values, rewards included. O(nodes).
+/// otherwise each player's mean of the backed up values, rewards included. O(nodes).
 #[must_use]
 pub(crate) fn values(tree: &Tree) -> Vec<f64> {
     let (shape, to_play, value) = (tree.shape(), usize::from(tree.node(ROOT).to_play), value(tree));
     let mut values = vec![0.0 - value; shape.players];
-    if shape.returns && tree.root_visits > 0 {
+    if shape.player_values && tree.root_visits > 0 {
         let sums = sums_per_player(tree);
         values = sums.iter().map(|sum| sum / f64::from(tree.root_visits)).collect();
-    } else if shape.returns {
+    } else if shape.player_values {
         values.fill(0.0);
     }
     if let Some(own) = values.get_mut(to_play) {

@@ -51,7 +51,7 @@ pub(super) struct Cursor {
     /// `edge_visits` plus leaves in flight.
     visits: u32,
     /// The place to follow at the root, if a schedule sets it.
-    first: Option<usize>,
+    scheduled_edge: Option<usize>,
     forced_depth: u8,
     bounds: Bounds,
     random: Random,
@@ -64,7 +64,7 @@ impl<S> Descent<S> {
             node: ROOT,
             edge_visits: 0,
             visits: 0,
-            first: None,
+            scheduled_edge: None,
             forced_depth: 0,
             bounds: NO_BOUNDS,
             random: Random::new(0, Purpose::Select),
@@ -75,9 +75,9 @@ impl<S> Descent<S> {
 
 /// The start of a descent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Start {
+pub(crate) struct DescentStart {
     /// The place to follow at the root, if a schedule sets it.
-    pub first: Option<usize>,
+    pub scheduled_edge: Option<usize>,
     /// Leaves of this tree in flight.
     pub in_flight: u32,
     /// Key of the simulation's random numbers.
@@ -91,7 +91,7 @@ pub(crate) struct Start {
 impl<S: Clone> Descent<S> {
     /// Returns to the root for the next descent.
     #[inline]
-    pub(crate) fn begin(&mut self, tree: &Tree, root: &S, start: Start) {
+    pub(crate) fn begin(&mut self, tree: &Tree, root: &S, start: DescentStart) {
         self.path.clear();
         self.trace.clear();
         self.state.clone_from(root);
@@ -100,7 +100,7 @@ impl<S: Clone> Descent<S> {
             node: ROOT,
             edge_visits: visits,
             visits,
-            first: start.first,
+            scheduled_edge: start.scheduled_edge,
             forced_depth: start.forced_depth,
             bounds: start.bounds,
             random: Random::new(start.key, Purpose::Select),
@@ -162,24 +162,24 @@ pub(super) fn step<W: World, const ID: u8>(
     let bounds = descent.cursor.bounds;
     let context = NodeContext { visits, virtual_loss: !config.has_rewards, all_scores: config.trace, bounds };
     let in_prefix = node.opened < u16::from(node.ordered_prefix);
-    let place = match descent.cursor.first.take() {
+    let place = match descent.cursor.scheduled_edge.take() {
         Some(place) => place,
         None if in_prefix => node.opened as usize,
         None => {
             let best = config.rule.choose::<ID>(tree, index, &node, context, &mut descent.scores, &mut descent.cursor.random);
-            let forced = if index == ROOT { config.rule.forced(tree, &node, visits) } else { None };
-            forced.unwrap_or(best)
+            let forced_playout = if index == ROOT { config.rule.forced_playout(tree, &node, visits) } else { None };
+            forced_playout.unwrap_or(best)
         }
     };
-    let fresh = place >= node.opened as usize;
+    let is_untried = place >= node.opened as usize;
     let mut edge = node.edge(place);
     if config.trace {
-        let unscored = fresh && (in_prefix || config.rule.opens_unscored());
+        let unscored = is_untried && (in_prefix || config.rule.opens_unscored());
         // Proven losses have no score.
         let scored = || tree.edges(&node).actions.iter().copied().zip(descent.scores.iter().copied()).filter(|(_, s)| s.is_finite());
         descent.trace.push(TraceStep { action: tree.action(edge), scores: (!unscored).then(|| scored().collect()) });
     }
-    if fresh {
+    if is_untried {
         journal.node(tree, index);
         journal.swap(node.edge(node.opened as usize), edge);
         edge = tree.open(index, edge);
@@ -188,7 +188,7 @@ pub(super) fn step<W: World, const ID: u8>(
     if !W::HAS_SLOTS {
         W::play(&mut descent.state, tree.action(edge));
     }
-    if fresh {
+    if is_untried {
         return Some(Reached::New);
     }
     let (edge_visits, link) = tree.visits_and_link(edge);
@@ -197,8 +197,8 @@ pub(super) fn step<W: World, const ID: u8>(
         None if edge_visits == 0 => return Some(Reached::InFlight),
         None => {
             journal.edge(tree, edge);
-            let forced = usize::from(descent.cursor.forced_depth) > descent.path.len();
-            expand::second_visit::<W>(tree, &descent.state, edge, &node, &mut descent.legal, forced)
+            let only_forced_moves = usize::from(descent.cursor.forced_depth) > descent.path.len();
+            expand::second_visit::<W>(tree, &descent.state, edge, &node, &mut descent.legal, only_forced_moves)
         }
     };
     descent.cursor.edge_visits = edge_visits;

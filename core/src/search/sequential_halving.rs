@@ -30,25 +30,25 @@ thread_local! {
 #[derive(Clone, Copy, Debug)]
 struct RootCandidate {
     action: u16,
-    /// Visits when the schedule began.
-    base: u32,
+    /// Visits at the first simulation of the schedule.
+    initial_visits: u32,
     /// Gumbel number plus logit; the highest logit is 0.
-    draw: f64,
+    gumbel_logit: f64,
 }
 
 /// How the simulations of one call are allocated at the root.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// Simulations of the tree when it began.
-    begun: u64,
+    /// Number of its first simulation in the tree.
+    first_simulation: u64,
     /// The visit count that selects the move of each simulation.
-    considered: Arc<[u32]>,
-    /// Candidates by descending draw.
+    considered_visits: Arc<[u32]>,
+    /// Candidates by descending Gumbel logit.
     moves: Vec<RootCandidate>,
     /// Rank of each action among them.
     ranks: Vec<u16>,
-    /// Whether no move had visits when it began.
-    all_fresh: bool,
+    /// Whether no move had visits then.
+    none_visited: bool,
 }
 
 /// Returns the visit count that selects the move of each simulation: all `moves` in turn, then the better half more often, and so
@@ -99,79 +99,96 @@ impl Schedule {
     /// Creates the schedule of the next `simulations` of a tree whose root has priors. `given` are Gumbel numbers by action, drawn if
     /// None; both are multiplied by `scale`.
     #[must_use]
-    pub fn new(tree: &Tree, key: u64, begun: u64, simulations: u64, most_moves: u32, scale: f64, given: Option<&[f64]>) -> Self {
+    pub fn new(
+        tree: &Tree,
+        key: u64,
+        first_simulation: u64,
+        simulations: u64,
+        max_num_considered_actions: u32,
+        scale: f64,
+        given: Option<&[f64]>,
+    ) -> Self {
         let edges = tree.edges(tree.node(ROOT));
-        let mut random = Random::new(fold(key, begun), Purpose::Gumbel);
+        let mut random = Random::new(fold(key, first_simulation), Purpose::Gumbel);
         let mut places: Vec<usize> = (0..edges.actions.len()).collect();
         places.sort_by_key(|&place| edges.actions[place]);
         let most = edges.priors.iter().fold(f64::NEG_INFINITY, |most, &prior| most.max(f64::from(prior).ln()));
-        let draw = |&place: &usize| {
+        let candidate = |&place: &usize| {
             let action = edges.actions[place];
             let number = match given {
                 Some(numbers) => numbers[usize::from(action)],
                 None => gumbel_number(&mut random),
             };
-            RootCandidate { action, base: edges.visits[place], draw: scale * number + (f64::from(edges.priors[place]).ln() - most) }
+            RootCandidate {
+                action,
+                initial_visits: edges.visits[place],
+                gumbel_logit: scale * number + (f64::from(edges.priors[place]).ln() - most),
+            }
         };
-        let mut moves: Vec<RootCandidate> = places.iter().map(draw).collect();
-        let considered = shared_visits(most_moves.min(moves.len() as u32), simulations);
+        let mut moves: Vec<RootCandidate> = places.iter().map(candidate).collect();
+        let considered_visits = shared_visits(max_num_considered_actions.min(moves.len() as u32), simulations);
         // Stable: the lowest action first among equals.
-        moves.sort_by(|a, b| b.draw.total_cmp(&a.draw));
-        Self::of_moves(begun, considered, moves)
+        moves.sort_by(|a, b| b.gumbel_logit.total_cmp(&a.gumbel_logit));
+        Self::of_moves(first_simulation, considered_visits, moves)
     }
 
-    /// Creates the schedule of an answer before any schedule began: all visits count, without Gumbel numbers.
+    /// Creates the schedule for a move choice before any scheduled simulation: all visits count, without Gumbel numbers.
     #[must_use]
     pub fn unscheduled(tree: &Tree) -> Self {
         let mut schedule = Self::new(tree, 0, 0, 0, 1, 0.0, None);
-        schedule.moves.iter_mut().for_each(|candidate| candidate.base = 0);
-        schedule.all_fresh = true;
+        schedule.moves.iter_mut().for_each(|candidate| candidate.initial_visits = 0);
+        schedule.none_visited = true;
         schedule
     }
 
-    /// Returns actions, visits at the beginning, and draws, which determine the answer.
+    /// Returns actions, initial visits and Gumbel logits, which determine the chosen move.
     #[must_use]
     pub fn to_columns(&self) -> (Vec<u16>, Vec<u32>, Vec<f64>) {
-        let column = |candidate: &RootCandidate| (candidate.action, (candidate.base, candidate.draw));
+        let column = |candidate: &RootCandidate| (candidate.action, (candidate.initial_visits, candidate.gumbel_logit));
         let (actions, (bases, draws)) = self.moves.iter().map(column).unzip();
         (actions, bases, draws)
     }
 
-    /// Builds a schedule that answers as the one of these columns and schedules nothing.
+    /// Builds the schedule of these columns: it chooses the same move and schedules no simulations.
     ///
     /// # Errors
     /// `Error::InvalidArgument` if no schedule has them.
     pub fn from_columns(actions: &[u16], bases: &[u32], draws: &[f64]) -> Result<Self, Error> {
         let too_many = actions.len() > usize::from(u16::MAX);
-        if too_many || [bases.len(), draws.len()] != [actions.len(); 2] || draws.iter().any(|draw| draw.is_nan()) {
+        if too_many || [bases.len(), draws.len()] != [actions.len(); 2] || draws.iter().any(|logit| logit.is_nan()) {
             return Err(Error::InvalidArgument("these are not the columns of a schedule of Gumbel search".into()));
         }
-        let moves = actions.iter().zip(bases).zip(draws).map(|((&action, &base), &draw)| RootCandidate { action, base, draw }).collect();
+        let moves = actions
+            .iter()
+            .zip(bases)
+            .zip(draws)
+            .map(|((&action, &initial_visits), &gumbel_logit)| RootCandidate { action, initial_visits, gumbel_logit })
+            .collect();
         Ok(Self::of_moves(0, Arc::new([]), moves))
     }
 
-    fn of_moves(begun: u64, considered: Arc<[u32]>, moves: Vec<RootCandidate>) -> Self {
+    fn of_moves(first_simulation: u64, considered_visits: Arc<[u32]>, moves: Vec<RootCandidate>) -> Self {
         let mut ranks = vec![u16::MAX; moves.iter().map(|candidate| usize::from(candidate.action) + 1).max().unwrap_or(0)];
         for (rank, candidate) in moves.iter().enumerate() {
             ranks[usize::from(candidate.action)] = rank as u16;
         }
-        let all_fresh = moves.iter().all(|candidate| candidate.base == 0);
-        Self { begun, considered, moves, ranks, all_fresh }
+        let none_visited = moves.iter().all(|candidate| candidate.initial_visits == 0);
+        Self { first_simulation, considered_visits, moves, ranks, none_visited }
     }
 
-    /// Writes draws by action and the visit count of each simulation, for an offloaded search.
-    pub fn export(&self, draws: &mut [f64], considered: &mut [i32]) {
-        draws.iter_mut().enumerate().for_each(|(action, draw)| *draw = self.candidate(action as u16).draw);
-        let wanted = self.considered.iter().map(|&visits| visits as i32).chain(std::iter::repeat(i32::MAX));
-        considered.iter_mut().zip(wanted).for_each(|(place, visits)| *place = visits);
+    /// Writes Gumbel logits by action and the visit count of each simulation, for an offloaded search.
+    pub fn export(&self, draws: &mut [f64], considered_visits: &mut [i32]) {
+        draws.iter_mut().enumerate().for_each(|(action, draw)| *draw = self.candidate(action as u16).gumbel_logit);
+        let wanted = self.considered_visits.iter().map(|&visits| visits as i32).chain(std::iter::repeat(i32::MAX));
+        considered_visits.iter_mut().zip(wanted).for_each(|(place, visits)| *place = visits);
     }
 
     fn candidate(&self, action: u16) -> RootCandidate {
         let known = self.ranks.get(usize::from(action)).and_then(|&rank| self.moves.get(usize::from(rank)));
-        known.copied().unwrap_or(RootCandidate { action, base: 0, draw: MIN_SCORE })
+        known.copied().unwrap_or(RootCandidate { action, initial_visits: 0, gumbel_logit: MIN_SCORE })
     }
 
-    /// Returns the candidate with the highest draw that is not `tried`.
+    /// Returns the candidate with the highest Gumbel logit that is not `tried`.
     fn first_untried(&self, tried: &[u16]) -> Option<&RootCandidate> {
         // A bit per rank below 64: more are seldom tried.
         let ranks = tried.iter().filter_map(|&action| self.ranks.get(usize::from(action)));
@@ -183,7 +200,7 @@ impl Schedule {
     }
 
     fn score(candidate: RootCandidate, bonus: f64) -> f64 {
-        (candidate.draw + bonus).max(MIN_SCORE)
+        (candidate.gumbel_logit + bonus).max(MIN_SCORE)
     }
 
     /// Returns the place to follow at the root in simulation `started` of the tree. `scores` receives the scores of the opened edges
@@ -193,10 +210,10 @@ impl Schedule {
         let node = tree.node(ROOT);
         let edges = tree.edges(node);
         let opened = node.opened as usize;
-        let index = usize::try_from(started - self.begun).unwrap_or(usize::MAX);
-        let wanted = self.considered.get(index).copied().unwrap_or(u32::MAX);
+        let index = usize::try_from(started - self.first_simulation).unwrap_or(usize::MAX);
+        let wanted = self.considered_visits.get(index).copied().unwrap_or(u32::MAX);
         // Without proofs, leaves in flight and earlier visits, visits alone decide.
-        if self.all_fresh && !all_scores && !node.has_proven_edge && edges.in_flight.is_empty() {
+        if self.none_visited && !all_scores && !node.has_proven_edge && edges.in_flight.is_empty() {
             if let Some(place) = self.choose_by_visits(completed_q, &edges, node, wanted, scores) {
                 return place;
             }
@@ -212,8 +229,8 @@ impl Schedule {
         let all_lost = node.has_proven_edge && edges.links.iter().all(|link| link.is_loss());
         let is_excluded = |place: usize| node.has_proven_edge && edges.links[place].is_loss() && !all_lost;
         let nearness = |place: usize| {
-            let base = if self.all_fresh { 0 } else { self.candidate(edges.actions[place]).base };
-            nearness(i64::from(counted(&edges, place)) - i64::from(base), i64::from(wanted))
+            let initial_visits = if self.none_visited { 0 } else { self.candidate(edges.actions[place]).initial_visits };
+            nearness(i64::from(counted(&edges, place)) - i64::from(initial_visits), i64::from(wanted))
         };
         // Untried moves differ by their draws alone.
         let untried = self.first_untried(&edges.actions[..opened]);
@@ -297,7 +314,7 @@ impl Schedule {
         let mut best: Option<(u32, f64, u16, usize)> = None;
         for &place in allowed {
             let candidate = self.candidate(edges.actions[place]);
-            let visits = edges.visits[place].saturating_sub(candidate.base);
+            let visits = edges.visits[place].saturating_sub(candidate.initial_visits);
             let (score, action) = (Self::score(candidate, bonus.of(values[place])), edges.actions[place]);
             let better = |(most, highest, lowest, _): (u32, f64, u16, usize)| {
                 visits > most || (visits == most && (score > highest || (score == highest && action < lowest)))

@@ -1,6 +1,6 @@
 //! Simulations inside the engine, one after another.
 
-use crate::games::analysis::{Exact, LeafAnalysis};
+use crate::games::analysis::{LeafAnalysis, ProvenResult};
 use crate::games::World;
 use crate::runtime::random::fold;
 use crate::search::config::WorldConfig;
@@ -8,7 +8,7 @@ use crate::search::evaluate::LeafKind;
 use crate::search::move_ordering::order_edges;
 use crate::search::path::TraceRow;
 use crate::search::score::Rule;
-use crate::search::select::{descend, Descent, Reached, Start};
+use crate::search::select::{descend, Descent, DescentStart, Reached};
 use crate::search::sequential_halving::Schedule;
 use crate::search::tree_search::{SearchState, Stop, MAX_SCHEDULE, ROOT_EVALUATION, SIMULATIONS_PER_CHECK};
 use crate::search::{backup, expand, interleaved, leaf_analysis};
@@ -16,9 +16,9 @@ use crate::tree::{NodeIndex, Tree, ROOT, UNPROVEN};
 use std::sync::Arc;
 
 impl<W: World> SearchState<W> {
-    pub(super) fn run_sequential(&mut self, tree: &mut Tree, config: &WorldConfig<W>, pause: u64, stop: Stop<'_>) {
+    pub(super) fn run_sequential(&mut self, tree: &mut Tree, config: &WorldConfig<W>, until_simulation: u64, stop: Stop<'_>) {
         let mut descents = interleaved::borrow_descents::<W>(&self.root);
-        self.run_sequential_with(tree, config, pause, stop, &mut descents[0]);
+        self.run_sequential_with(tree, config, until_simulation, stop, &mut descents[0]);
         interleaved::return_descents::<W>(descents);
     }
 
@@ -26,13 +26,13 @@ impl<W: World> SearchState<W> {
         &mut self,
         tree: &mut Tree,
         config: &WorldConfig<W>,
-        pause: u64,
+        until_simulation: u64,
         stop: Stop<'_>,
         descent: &mut Descent<W::State>,
     ) {
         self.prepare_root_with(tree, config, descent);
         let mut left = SIMULATIONS_PER_CHECK;
-        while self.simulations < pause && self.wants_more(tree, config) {
+        while self.simulations < until_simulation && self.wants_more(tree, config) {
             self.simulate(tree, config, descent);
             left -= 1;
             if left == 0 {
@@ -58,11 +58,11 @@ impl<W: World> SearchState<W> {
         if let Some(node) = exact {
             self.back_up_exact(tree, config, node, descent);
         } else if let Some(result) = self.analyze(config, descent) {
-            self.back_up_forced(tree, config, result, descent);
+            self.back_up_proof(tree, config, result, descent);
         } else {
             let node = self.expand_leaf(tree, config, descent);
             let analysis = config.analysis.as_deref();
-            let value = config.evaluator.value::<W>(&mut descent.state, key, analysis).unwrap_or(0.0);
+            let value = config.evaluator.evaluate::<W>(&mut descent.state, key, analysis).unwrap_or(0.0);
             let ordering = analysis.and_then(LeafAnalysis::ordering);
             if let Some(node) = node {
                 expand::uniform_priors(tree, node);
@@ -85,15 +85,15 @@ impl<W: World> SearchState<W> {
 
     /// Analyzes the new position at the end of the path; returns its forced result.
     #[inline]
-    fn analyze(&mut self, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> Option<Exact> {
+    fn analyze(&mut self, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> Option<ProvenResult> {
         leaf_analysis::analyze_position::<W>(config, &self.history_table, &descent.state, descent.path.len(), &mut descent.hints)
     }
 
     /// Finishes a simulation at a new position with a forced result.
-    fn back_up_forced(&mut self, tree: &mut Tree, config: &WorldConfig<W>, result: Exact, descent: &mut Descent<W::State>) {
+    fn back_up_proof(&mut self, tree: &mut Tree, config: &WorldConfig<W>, result: ProvenResult, descent: &mut Descent<W::State>) {
         let Some(last) = descent.path.last() else { return };
         let to_play = W::to_play(&descent.state);
-        let node = expand::proven(tree, last.edge, to_play, result);
+        let node = expand::prove_leaf(tree, last.edge, to_play, result);
         self.back_up_exact(tree, config, node, descent);
         if let Some(ordering) = config.analysis.as_deref().and_then(LeafAnalysis::ordering) {
             let value = f64::from(if to_play == 0 { result.value } else { -result.value });
@@ -125,7 +125,7 @@ impl<W: World> SearchState<W> {
             let _ = self.analyze(config, descent);
             leaf_analysis::restrict_hints::<W>(tree, &self.root, &mut descent.hints);
             let key = fold(self.key, ROOT_EVALUATION);
-            let value = config.evaluator.value::<W>(&mut descent.state, key, config.analysis.as_deref()).unwrap_or(0.0);
+            let value = config.evaluator.evaluate::<W>(&mut descent.state, key, config.analysis.as_deref()).unwrap_or(0.0);
             expand::uniform_priors(tree, ROOT);
             set_raw(tree, ROOT, value);
             if let Some(ordering) = config.analysis.as_deref().and_then(LeafAnalysis::ordering) {
@@ -139,7 +139,7 @@ impl<W: World> SearchState<W> {
                 noise.add(tree, self.root_state_mut(), key, simulations);
             }
             if let (Rule::Gumbel { max_num_considered_actions, gumbel_scale, .. }, None) = (&config.rule, &self.schedule) {
-                let simulations = self.target.saturating_sub(self.simulations).min(MAX_SCHEDULE);
+                let simulations = self.simulation_limit.saturating_sub(self.simulations).min(MAX_SCHEDULE);
                 let (most, given) = (*max_num_considered_actions, self.gumbel.as_deref());
                 let schedule = Schedule::new(tree, self.key, self.simulations, simulations, most, *gumbel_scale, given);
                 self.schedule = Some(Arc::new(schedule));
@@ -156,14 +156,14 @@ impl<W: World> SearchState<W> {
         in_flight: u32,
         key: u64,
         descent: &mut Descent<W::State>,
-    ) -> Start {
-        let first = self.scheduled_place(tree, config, descent);
-        Start { first, in_flight, key, forced_depth: self.forced_depth, bounds: self.bounds }
+    ) -> DescentStart {
+        let scheduled_edge = self.scheduled_edge(tree, config, descent);
+        DescentStart { scheduled_edge, in_flight, key, forced_depth: self.forced_depth, bounds: self.bounds }
     }
 
     /// Returns the place to follow at the root by the schedule.
     #[inline]
-    fn scheduled_place(&self, tree: &Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> Option<usize> {
+    fn scheduled_edge(&self, tree: &Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> Option<usize> {
         let (Some(schedule), Rule::Gumbel { completed_q, .. }) = (&self.schedule, &config.rule) else { return None };
         let started = self.simulations + self.pending.len() as u64;
         Some(schedule.choose(completed_q, tree, started, config.trace, &mut descent.scores))
@@ -176,8 +176,8 @@ impl<W: World> SearchState<W> {
         }
         let last = *descent.path.last()?;
         self.journal.edge(tree, last.edge);
-        let forced = usize::from(self.forced_depth) > descent.path.len();
-        Some(expand::leaf::<W>(tree, &descent.state, last.edge, &mut descent.legal, forced))
+        let only_forced_moves = usize::from(self.forced_depth) > descent.path.len();
+        Some(expand::leaf::<W>(tree, &descent.state, last.edge, &mut descent.legal, only_forced_moves))
     }
 
     /// Adds the node of a new position of a compiled world, if the game is over there.
@@ -202,7 +202,7 @@ impl<W: World> SearchState<W> {
             let steps = std::mem::take(&mut descent.trace);
             self.trace.push(TraceRow { simulation: self.simulations + self.pending.len() as u64, steps, values });
         }
-        if config.is_plain() {
+        if config.has_scalar_value() {
             let value = header.exact();
             backup::zero_sum(tree, &descent.path, if header.to_play == 0 { value } else { -value });
         } else {
@@ -222,13 +222,13 @@ impl<W: World> SearchState<W> {
 /// Sets the raw value of a node, given for player 0.
 fn set_raw(tree: &mut Tree, node: NodeIndex, value: f64) {
     let header = tree.node_mut(node);
-    header.raw = if header.to_play == 0 { value } else { -value };
+    header.raw_value = if header.to_play == 0 { value } else { -value };
 }
 
 /// Returns the exact value of a node per player.
 fn exact_values<W: World>(tree: &Tree, config: &WorldConfig<W>, node: NodeIndex) -> Vec<f64> {
     let header = tree.node(node);
-    if !config.is_plain() {
+    if !config.has_scalar_value() {
         return tree.returns(node).to_vec();
     }
     let value = if header.to_play == 0 { header.exact() } else { -header.exact() };

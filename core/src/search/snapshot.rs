@@ -1,21 +1,21 @@
-//! Snapshots: an immutable view of one search, with the answers at its root.
+//! Snapshots: an immutable copy of one search, and the results at its root.
 
 use std::sync::{Arc, OnceLock};
 
 use crate::error::Error;
 use crate::search::backup::Bounds;
-use crate::search::root_answer::{self, Plan};
+use crate::search::root_answer::{self, GumbelPolicy};
 use crate::search::root_state::RootState;
 use crate::solvers::minimax::Verdict;
 use crate::tree::{self, NodeIndex, Tree, TreeColumns, ROOT};
 
-/// A tree as it was at one time, with what its answers depend on.
+/// An immutable copy of a tree, and the data that its results depend on.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     pub(super) tree: Arc<Tree>,
     pub(super) key: u64,
     pub(super) simulations: u64,
-    pub(super) plan: Option<Plan>,
+    pub(super) gumbel_policy: Option<GumbelPolicy>,
     pub(super) root_state: Option<Arc<RootState>>,
     pub(super) bounds: Bounds,
     pub(super) forced_depth: u8,
@@ -33,8 +33,8 @@ pub struct SnapshotColumns {
     pub key: u64,
     /// Simulations in the life of the tree.
     pub simulations: u64,
-    /// What Gumbel search answers by.
-    pub plan: Option<Plan>,
+    /// Data that determine move and policy of a Gumbel search.
+    pub gumbel_policy: Option<GumbelPolicy>,
     /// The line that proves the root and the priors without noise.
     pub root_state: RootState,
     /// Lowest and highest mean value.
@@ -88,13 +88,13 @@ impl Snapshot {
     /// Returns the place of the move to play at a temperature, guarded by `verdicts`.
     #[must_use]
     pub fn choose(&self, temperature: f64, verdicts: &[(u16, Verdict)]) -> usize {
-        root_answer::choose(&self.tree, temperature, self.key, self.simulations, verdicts, self.plan.as_ref())
+        root_answer::choose(&self.tree, temperature, self.key, self.simulations, verdicts, self.gumbel_policy.as_ref())
     }
 
     /// Returns the probability of each root edge at a temperature; `greedy` is the place of the best.
     #[must_use]
     pub fn policy(&self, temperature: f64, greedy: usize) -> Vec<f64> {
-        root_answer::policy(&self.tree, temperature, greedy, self.plan.as_ref())
+        root_answer::policy(&self.tree, temperature, greedy, self.gumbel_policy.as_ref())
     }
 
     /// Returns the value of the root for the player to move.
@@ -129,7 +129,7 @@ impl Snapshot {
             tree: self.tree.to_columns(),
             key: self.key,
             simulations: self.simulations,
-            plan: self.plan.clone(),
+            gumbel_policy: self.gumbel_policy.clone(),
             root_state: self.root_state.as_deref().cloned().unwrap_or_default(),
             bounds: self.bounds,
             node_forced_depth: self.node_forced_depths(),
@@ -141,7 +141,7 @@ impl Snapshot {
         if self.forced_depth == 0 {
             return vec![0; self.tree.num_nodes()];
         }
-        let left = |(node, depth): (u32, u16)| match self.tree.node(node).end {
+        let left = |(node, depth): (u32, u16)| match self.tree.node(node).terminal {
             true => 0,
             false => u16::from(self.forced_depth).saturating_sub(depth) as u8,
         };
@@ -166,7 +166,7 @@ impl Snapshot {
             tree: Arc::new(tree),
             key: columns.key,
             simulations: columns.simulations,
-            plan: columns.plan,
+            gumbel_policy: columns.gumbel_policy,
             root_state: Some(Arc::new(columns.root_state)),
             bounds: columns.bounds,
             forced_depth: columns.node_forced_depth[ROOT as usize],

@@ -12,7 +12,7 @@ use crate::search::move_ordering::HistoryTable;
 use crate::search::noise::Noise;
 use crate::search::path::TraceRow;
 use crate::search::pending::PendingLeaves;
-use crate::search::root_answer::Plan;
+use crate::search::root_answer::GumbelPolicy;
 use crate::search::root_state::RootState;
 use crate::search::score::Rule;
 use crate::search::sequential_halving::Schedule;
@@ -37,7 +37,7 @@ pub(super) const ROOT_EVALUATION: u64 = u64::MAX;
 pub struct TreeSearch<W: World> {
     /// Shared with snapshots: copied on write.
     tree: Arc<Tree>,
-    /// Everything else, apart so that both can be borrowed at once.
+    /// Separate, so that both can be borrowed at once.
     pub(crate) search_state: SearchState<W>,
 }
 
@@ -50,10 +50,10 @@ pub(crate) struct SearchState<W: World> {
     pub key: u64,
     /// Simulations in the life of the tree.
     pub simulations: u64,
-    /// Number of simulations at which to stop.
-    pub target: u64,
+    /// Number of simulations at which the search stops.
+    pub simulation_limit: u64,
     /// Number of simulations when the current limit was set.
-    pub begun: u64,
+    pub limit_start: u64,
     /// Leaves in flight.
     pub pending: PendingLeaves<W::State>,
     /// The recorded simulations.
@@ -66,7 +66,7 @@ pub(crate) struct SearchState<W: World> {
     pub noise: Option<Noise>,
     /// Schedule of the current limit at the root (Gumbel), once the root has its priors.
     pub schedule: Option<Arc<Schedule>>,
-    /// The previous schedule; it answers until the new one has run a simulation.
+    /// The previous schedule; it determines the move until the new one has run a simulation.
     pub previous_schedule: Option<Arc<Schedule>>,
     /// Given Gumbel numbers by action; None draws them.
     pub gumbel: Option<Vec<f64>>,
@@ -91,8 +91,8 @@ impl<W: World> TreeSearch<W> {
             root,
             key,
             simulations: 0,
-            target: 0,
-            begun: 0,
+            simulation_limit: 0,
+            limit_start: 0,
             pending: PendingLeaves::default(),
             trace: Vec::new(),
             full_batch: false,
@@ -125,7 +125,7 @@ impl<W: World> TreeSearch<W> {
             tree: self.shared_tree(),
             key: state.key,
             simulations: state.simulations,
-            plan: self.plan(config),
+            gumbel_policy: self.gumbel_policy(config),
             root_state: state.root_state.clone(),
             bounds: state.bounds,
             forced_depth: state.forced_depth,
@@ -158,14 +158,15 @@ impl<W: World> TreeSearch<W> {
         &self.tree
     }
 
-    /// Returns the plan that Gumbel search answers by; None for searches that answer by visits.
+    /// Returns the data that determine move and policy of a Gumbel search; None for other rules.
     #[must_use]
-    pub(crate) fn plan(&self, config: &WorldConfig<W>) -> Option<Plan> {
+    pub(crate) fn gumbel_policy(&self, config: &WorldConfig<W>) -> Option<GumbelPolicy> {
         let Rule::Gumbel { completed_q, .. } = config.rule else { return None };
         let search_state = &self.search_state;
-        let known = if search_state.simulations > search_state.begun { &search_state.schedule } else { &search_state.previous_schedule };
+        let known =
+            if search_state.simulations > search_state.limit_start { &search_state.schedule } else { &search_state.previous_schedule };
         let schedule = known.clone().unwrap_or_else(|| Arc::new(Schedule::unscheduled(&self.tree)));
-        Some(Plan { completed_q, schedule })
+        Some(GumbelPolicy { completed_q, schedule })
     }
 
     /// Returns the tree, copied if a snapshot shares it, and the search state.
@@ -185,26 +186,26 @@ impl<W: World> TreeSearch<W> {
             return;
         }
         let (tree, search_state) = (Arc::make_mut(&mut self.tree), &mut self.search_state);
-        let target = search_state.simulations.saturating_add(at_most);
+        let until_simulation = search_state.simulations.saturating_add(at_most);
         if config.in_flight > 1 {
-            search_state.run_in_flight(tree, config, threads, target, stop);
+            search_state.run_in_flight(tree, config, threads, until_simulation, stop);
         } else {
-            search_state.run_sequential(tree, config, target, stop);
+            search_state.run_sequential(tree, config, until_simulation, stop);
         }
     }
 
     /// Makes the child of `action` the root and keeps its subtree, restricted to the `legal` actions at the new root if given.
-    /// Returns the dropped nodes by old index, or None without a node to keep: the caller replants.
-    pub fn keep_child(&mut self, action: u16, root_evaluated: bool, legal: Option<&[u16]>) -> Option<Vec<NodeIndex>> {
+    /// Returns the dropped nodes by old index, or None without a node to keep: the caller replaces the tree.
+    pub fn advance_to_child(&mut self, action: u16, root_evaluated: bool, legal: Option<&[u16]>) -> Option<Vec<NodeIndex>> {
         let root = self.tree.node(ROOT);
         let edges = self.tree.edges(root);
         let offset = edges.actions.iter().position(|&a| a == action)?;
-        let child = edges.links[offset].child().filter(|&child| !self.tree.node(child).end)?;
+        let child = edges.links[offset].child().filter(|&child| !self.tree.node(child).terminal)?;
         let visits = edges.visits[offset];
         if self.tree.node(child).num_edges == 0 {
             return None;
         }
-        let (mut new, new_index) = self.tree.transplant(child, legal);
+        let (mut new, new_index) = self.tree.copy_subtree(child, legal);
         if legal.is_some() {
             new.root_visits = 1 + new.edges(new.node(ROOT)).visits.iter().sum::<u32>();
         } else if root_evaluated {
@@ -212,7 +213,7 @@ impl<W: World> TreeSearch<W> {
         } else {
             // UCT does not evaluate its root: the value of its first visit no longer counts.
             new.root_visits = new.edges(new.node(ROOT)).visits.iter().sum();
-            new.node_mut(ROOT).raw = 0.0;
+            new.node_mut(ROOT).raw_value = 0.0;
         }
         let dropped = (0..new_index.len() as u32).filter(|&old| new_index[old as usize] == u32::MAX).collect();
         self.set_tree(new, self.search_state.forced_depth.saturating_sub(1));
@@ -220,12 +221,12 @@ impl<W: World> TreeSearch<W> {
     }
 
     /// Restricts the root, which has its priors, to `actions`; their subtrees stay.
-    pub fn keep_moves(&mut self, actions: &[u16]) {
-        let (mut new, _) = self.tree.transplant(ROOT, Some(actions));
+    pub fn restrict_root(&mut self, actions: &[u16]) {
+        let (mut new, _) = self.tree.copy_subtree(ROOT, Some(actions));
         let evaluated = self.tree.root_visits - self.tree.edges(self.tree.node(ROOT)).visits.iter().sum::<u32>();
         new.root_visits = evaluated + new.edges(new.node(ROOT)).visits.iter().sum::<u32>();
         // The proof of the root may have rested on a dropped move.
-        let (proven, distance) = backup::decide(&new, ROOT).unwrap_or((UNPROVEN, 0));
+        let (proven, distance) = backup::solved_value(&new, ROOT).unwrap_or((UNPROVEN, 0));
         let root = new.node_mut(ROOT);
         (root.proven, root.distance) = (proven, distance);
         let priors = new.priors_mut(ROOT);
@@ -240,7 +241,7 @@ impl<W: World> TreeSearch<W> {
     }
 
     /// Replaces the tree, keeping key and number of simulations.
-    pub fn replant(&mut self, tree: Tree, forced_depth: u8) {
+    pub fn replace_tree(&mut self, tree: Tree, forced_depth: u8) {
         self.set_tree(tree, forced_depth);
     }
 
@@ -257,13 +258,13 @@ impl<W: World> TreeSearch<W> {
 
     /// Prefetches the search state.
     #[inline]
-    pub fn prefetch_itself(&self) {
+    pub fn prefetch_struct(&self) {
         prefetch::slice(std::slice::from_ref(self));
     }
 
     /// Prefetches the pending leaves and the tree's header.
     #[inline]
-    pub fn prefetch_first(&self) {
+    pub fn prefetch_header_and_leaves(&self) {
         prefetch::slice(&self.search_state.pending);
         self.tree.prefetch_header(W::HAS_SLOTS);
         if let Some(schedule) = &self.search_state.schedule {
@@ -273,7 +274,7 @@ impl<W: World> TreeSearch<W> {
 
     /// Prefetches the paths of the leaves and the tree's block lists.
     #[inline]
-    pub fn prefetch_second(&self) {
+    pub fn prefetch_paths(&self) {
         for leaf in self.search_state.pending.iter() {
             prefetch::slice(&leaf.path);
         }
@@ -285,7 +286,7 @@ impl<W: World> TreeSearch<W> {
 
     /// Prefetches the nodes and edges of the paths, and the memory of the next node.
     #[inline]
-    pub fn prefetch_third(&self) {
+    pub fn prefetch_path_nodes(&self) {
         for leaf in self.search_state.pending.iter() {
             for step in &leaf.path {
                 self.tree.prefetch_choice(step.node, step.edge);
@@ -303,17 +304,17 @@ impl<W: World> SearchState<W> {
     #[must_use]
     pub(crate) fn wants_more(&self, tree: &Tree, config: &WorldConfig<W>) -> bool {
         let started = self.simulations + self.pending.len() as u64;
-        started < self.target
+        started < self.simulation_limit
             && tree.node(ROOT).proven == UNPROVEN
             && tree.has_room(self.pending.len() + 1, config.max_tree_bytes, config.max_positions)
-            && !(config.early_stop && started % SIMULATIONS_PER_CHECK == 0 && self.leader_is_safe(tree))
+            && !(config.early_stop && started % SIMULATIONS_PER_CHECK == 0 && self.leader_cannot_be_overtaken(tree))
     }
 
     /// Returns whether the second most visited move cannot overtake the first with the remaining simulations.
-    fn leader_is_safe(&self, tree: &Tree) -> bool {
+    fn leader_cannot_be_overtaken(&self, tree: &Tree) -> bool {
         let edges = tree.edges(tree.node(ROOT));
         let (mut first, mut second) = (0, 0);
-        // A proven loss is never the answer, whatever its visits.
+        // A proven loss is never chosen, whatever its visits.
         for (&visits, _) in edges.visits.iter().zip(edges.links).filter(|(_, link)| !link.is_loss()) {
             if visits > first {
                 second = first;
@@ -322,12 +323,12 @@ impl<W: World> SearchState<W> {
                 second = second.max(visits);
             }
         }
-        edges.visits.len() > 1 && u64::from(first - second) > self.target - self.simulations
+        edges.visits.len() > 1 && u64::from(first - second) > self.simulation_limit - self.simulations
     }
 
     /// Resets the limit, the schedules and the analysis for the root after a move, and ages the history.
     pub(crate) fn advance_root(&mut self) {
-        self.target = self.simulations;
+        self.simulation_limit = self.simulations;
         self.history_table.advance();
         self.root_analyzed = false;
         self.reset_schedules();
@@ -335,7 +336,7 @@ impl<W: World> SearchState<W> {
 
     /// Drops the schedules, which are for another root.
     pub(crate) fn reset_schedules(&mut self) {
-        (self.schedule, self.previous_schedule, self.begun) = (None, None, self.simulations);
+        (self.schedule, self.previous_schedule, self.limit_start) = (None, None, self.simulations);
     }
 
     /// Returns the root data for mutation.

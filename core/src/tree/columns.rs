@@ -2,7 +2,7 @@
 
 use super::{NodeIndex, Shape, Tree};
 
-/// One entry per node (and player); empty unless `Shape` asks for the column.
+/// One entry per node (and player); empty unless `Shape` has the column.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {
     slots: Vec<u32>,
@@ -25,13 +25,13 @@ impl Columns {
         if shape.slots {
             self.slots.resize(nodes, u32::MAX);
         }
-        if shape.rewards > 0 {
-            self.rewards.resize(nodes * shape.rewards, 0.0);
+        if shape.reward_width > 0 {
+            self.rewards.resize(nodes * shape.reward_width, 0.0);
         }
-        if shape.returns {
+        if shape.player_values {
             self.returns.resize(nodes * shape.players, 0.0);
         }
-        if shape.discounts {
+        if shape.model_columns {
             self.reward_discounts.resize(nodes, RewardDiscount { reward: 0.0, discount: 1.0 });
             self.pruned_prior_mass.resize(nodes, 0.0);
         }
@@ -43,7 +43,9 @@ impl Columns {
     }
 
     pub(super) fn bytes_per_node(shape: Shape) -> usize {
-        4 * usize::from(shape.slots) + 8 * (shape.rewards + shape.players * usize::from(shape.returns)) + 20 * usize::from(shape.discounts)
+        4 * usize::from(shape.slots)
+            + 8 * (shape.reward_width + shape.players * usize::from(shape.player_values))
+            + 20 * usize::from(shape.model_columns)
     }
 
     #[inline]
@@ -70,13 +72,13 @@ impl Tree {
     pub fn rewards(&self, node: NodeIndex) -> &[f64] {
         match self.columns.reward_discounts.get(node as usize) {
             Some(gain) => std::slice::from_ref(&gain.reward),
-            None => Columns::row(&self.columns.rewards, node, self.shape.rewards),
+            None => Columns::row(&self.columns.rewards, node, self.shape.reward_width),
         }
     }
 
     /// Sets the rewards of a node.
     pub fn set_rewards(&mut self, node: NodeIndex, rewards: &[f64]) {
-        let at = node as usize * self.shape.rewards;
+        let at = node as usize * self.shape.reward_width;
         self.columns.rewards[at..at + rewards.len()].copy_from_slice(rewards);
     }
 
@@ -101,7 +103,7 @@ impl Tree {
     }
 
     /// Returns the values of a node per player: terminal returns or evaluation. Empty in two-player zero-sum games and learned models,
-    /// where `raw` suffices.
+    /// where `raw_value` suffices.
     #[must_use]
     pub fn returns(&self, node: NodeIndex) -> &[f64] {
         Columns::row(&self.columns.returns, node, self.shape.players)

@@ -32,7 +32,8 @@ impl Element for u64 {
     }
 }
 
-/// Address of an edge: the first word of its run, the run's length, and the place in it.
+/// Address of an edge: the first word of its run, the run's length, and its place (the index of an edge in its node, opened edges
+/// first).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
     pub(super) first: u32,

@@ -23,7 +23,7 @@ pub struct TreeColumns {
     /// Number of opened edges.
     pub node_opened: Vec<u16>,
     /// Number of edges that are opened in stored order before edges are scored.
-    pub node_eager: Vec<u8>,
+    pub node_ordered_prefix: Vec<u8>,
     /// Player to move.
     pub node_to_play: Vec<u8>,
     /// 1 if terminal.
@@ -34,11 +34,11 @@ pub struct TreeColumns {
     pub node_distance: Vec<u16>,
     /// The slot of each node, `u32::MAX` without one; empty unless `shape.slots`.
     pub node_slot: Vec<u32>,
-    /// Rewards of the move to each node, `shape.rewards` numbers each.
+    /// Rewards of the move to each node, `shape.reward_width` numbers each.
     pub node_rewards: Vec<f64>,
-    /// The values of each node per player; empty unless `shape.returns`.
+    /// The values of each node per player; empty unless `shape.player_values`.
     pub node_values: Vec<f64>,
-    /// Reward, discount and pruned prior mass (learned models); empty unless `shape.discounts`.
+    /// Reward, discount and pruned prior mass (learned models); empty unless `shape.model_columns`.
     pub node_gain: Vec<(f64, f64, f32)>,
     /// Action of each edge.
     pub edge_action: Vec<u16>,
@@ -69,23 +69,27 @@ impl Tree {
             shape,
             root_visits: self.root_visits,
             positions: self.positions,
-            node_value: nodes.iter().map(|node| node.raw).collect(),
+            node_value: nodes.iter().map(|node| node.raw_value).collect(),
             node_edges: nodes.iter().map(|node| node.num_edges).collect(),
             // A node proven by its analysis has lost its edges.
             node_opened: nodes.iter().map(|node| node.opened.min(node.num_edges)).collect(),
-            node_eager: nodes.iter().map(|node| u16::from(node.ordered_prefix).min(node.num_edges) as u8).collect(),
+            node_ordered_prefix: nodes.iter().map(|node| u16::from(node.ordered_prefix).min(node.num_edges) as u8).collect(),
             node_to_play: nodes.iter().map(|node| node.to_play).collect(),
-            node_end: nodes.iter().map(|node| u8::from(node.end)).collect(),
+            node_end: nodes.iter().map(|node| u8::from(node.terminal)).collect(),
             node_proven: nodes.iter().map(|node| node.proven).collect(),
             node_distance: nodes.iter().map(|node| node.distance).collect(),
             node_slot: if shape.slots { self.indices().map(|node| self.slot(node).unwrap_or(u32::MAX)).collect() } else { Vec::new() },
-            node_rewards: if shape.rewards > 0 {
+            node_rewards: if shape.reward_width > 0 {
                 self.indices().flat_map(|node| self.rewards(node)).copied().collect()
             } else {
                 Vec::new()
             },
-            node_values: if shape.returns { self.indices().flat_map(|node| self.returns(node)).copied().collect() } else { Vec::new() },
-            node_gain: if shape.discounts { self.indices().map(|node| self.model_columns(node)).collect() } else { Vec::new() },
+            node_values: if shape.player_values {
+                self.indices().flat_map(|node| self.returns(node)).copied().collect()
+            } else {
+                Vec::new()
+            },
+            node_gain: if shape.model_columns { self.indices().map(|node| self.model_columns(node)).collect() } else { Vec::new() },
             edge_action: edges().flat_map(|edges| edges.actions).copied().collect(),
             edge_visits: edges().flat_map(|edges| edges.visits).copied().collect(),
             edge_value: edges().flat_map(|edges| edges.sums).copied().collect(),
@@ -117,9 +121,10 @@ impl Tree {
             tree.add_edges(node, &columns.edge_action[edges.clone()]);
             tree.priors_mut(node).copy_from_slice(&columns.edge_prior[edges.clone()]);
             let header = tree.node_mut(node);
-            (header.raw, header.end, header.proven) = (columns.node_value[index], columns.node_end[index] == 1, columns.node_proven[index]);
+            (header.raw_value, header.terminal, header.proven) =
+                (columns.node_value[index], columns.node_end[index] == 1, columns.node_proven[index]);
             (header.distance, header.opened, header.ordered_prefix) =
-                (columns.node_distance[index], columns.node_opened[index], columns.node_eager[index]);
+                (columns.node_distance[index], columns.node_opened[index], columns.node_ordered_prefix[index]);
             header.has_proven_edge = columns.edge_proven[edges.clone()].iter().any(|&proven| proven != UNPROVEN);
             header.max_untried_prior = UNKNOWN;
             let header = *header;
@@ -141,15 +146,15 @@ impl Tree {
             if shape.slots {
                 tree.set_slot(node, columns.node_slot[index]);
             }
-            if shape.rewards > 0 {
-                tree.set_rewards(node, &columns.node_rewards[index * shape.rewards..(index + 1) * shape.rewards]);
+            if shape.reward_width > 0 {
+                tree.set_rewards(node, &columns.node_rewards[index * shape.reward_width..(index + 1) * shape.reward_width]);
             }
-            if shape.returns {
+            if shape.player_values {
                 tree.set_returns(node, &columns.node_values[index * shape.players..(index + 1) * shape.players]);
             }
-            if shape.discounts {
-                let (reward, discount, tail) = columns.node_gain[index];
-                tree.set_reward_discount(node, reward, discount, tail);
+            if shape.model_columns {
+                let (reward, discount, pruned_prior_mass) = columns.node_gain[index];
+                tree.set_reward_discount(node, reward, discount, pruned_prior_mass);
             }
         }
         (tree.root_visits, tree.positions) = (columns.root_visits, columns.positions);
@@ -193,7 +198,7 @@ impl TreeColumns {
         if !(1..=255).contains(&shape.players) || shape.max_edges > usize::from(u16::MAX) {
             return Err("the shape is out of range".into());
         }
-        if shape.rewards != 0 && (shape.discounts || shape.rewards != shape.players) {
+        if shape.reward_width != 0 && (shape.model_columns || shape.reward_width != shape.players) {
             return Err("the shape has rewards for some players alone, or twice".into());
         }
         if nodes == 0 || nodes >= Link::INDEX as usize {
@@ -203,15 +208,15 @@ impl TreeColumns {
         for (name, length, right) in [
             ("node_edges", self.node_edges.len(), nodes),
             ("node_opened", self.node_opened.len(), nodes),
-            ("node_eager", self.node_eager.len(), nodes),
+            ("node_eager", self.node_ordered_prefix.len(), nodes),
             ("node_to_play", self.node_to_play.len(), nodes),
             ("node_end", self.node_end.len(), nodes),
             ("node_proven", self.node_proven.len(), nodes),
             ("node_distance", self.node_distance.len(), nodes),
             ("node_slot", self.node_slot.len(), kept(shape.slots, 1)),
-            ("node_rewards", self.node_rewards.len(), nodes * shape.rewards),
-            ("node_values", self.node_values.len(), kept(shape.returns, shape.players)),
-            ("node_gain", self.node_gain.len(), kept(shape.discounts, 1)),
+            ("node_rewards", self.node_rewards.len(), nodes * shape.reward_width),
+            ("node_values", self.node_values.len(), kept(shape.player_values, shape.players)),
+            ("node_gain", self.node_gain.len(), kept(shape.model_columns, 1)),
             ("edge_visits", self.edge_visits.len(), edges),
             ("edge_value", self.edge_value.len(), edges),
             ("edge_prior", self.edge_prior.len(), edges),
@@ -233,7 +238,10 @@ impl TreeColumns {
         check_finite("node_value", self.node_value.iter().copied())?;
         check_finite("node_rewards", self.node_rewards.iter().copied())?;
         check_finite("node_values", self.node_values.iter().copied())?;
-        check_finite("node_gain", self.node_gain.iter().flat_map(|&(reward, discount, tail)| [reward, discount, f64::from(tail)]))?;
+        check_finite(
+            "node_gain",
+            self.node_gain.iter().flat_map(|&(reward, discount, pruned_prior_mass)| [reward, discount, f64::from(pruned_prior_mass)]),
+        )?;
         check_finite("edge_value", self.edge_value.iter().copied())?;
         self.check_links()
     }
@@ -245,7 +253,7 @@ impl TreeColumns {
         for (index, &count) in self.node_edges.iter().enumerate() {
             let edges = first..first + usize::from(count);
             first = edges.end;
-            if self.node_opened[index] > count || u16::from(self.node_eager[index]) > count {
+            if self.node_opened[index] > count || u16::from(self.node_ordered_prefix[index]) > count {
                 return Err(format!("node_opened or node_eager of node {index} is more than its {count} edges"));
             }
             let visits: u64 = self.edge_visits[edges.clone()].iter().map(|&visits| u64::from(visits)).sum();
@@ -275,7 +283,7 @@ mod tests {
     use super::*;
 
     fn shape() -> Shape {
-        Shape { max_edges: 4, players: 3, count_in_flight: true, slots: true, rewards: 3, discounts: false, returns: true }
+        Shape { max_edges: 4, players: 3, count_in_flight: true, slots: true, reward_width: 3, model_columns: false, player_values: true }
     }
 
     fn grown() -> Tree {

@@ -5,7 +5,7 @@
 //! +-------------------------+    +------------------+--------------+--------------+--------------+-------------+
 //! | raw value, first_edge --+--> | W  f64 x n       | N  u32 x n   | P  f32 x n   | links u32 x n| actions u16 |
 //! | num_edges n, opened     |    | for the chooser  |              |              | child, proof |             |
-//! | to_play, end, proven    |    +------------------+--------------+--------------+--------------+-------------+
+//! | to_play, terminal, proof|    +------------------+--------------+--------------+--------------+-------------+
 //! +-------------------------+      opened edges come first, in the order of opening; the others are untried
 //! ```
 //!
@@ -63,11 +63,11 @@ pub struct Shape {
     /// Whether nodes have a slot (external worlds).
     pub slots: bool,
     /// Rewards per node: one for each player, or 0.
-    pub rewards: usize,
+    pub reward_width: usize,
     /// Whether nodes have a reward, a discount and a pruned prior mass (learned models).
-    pub discounts: bool,
+    pub model_columns: bool,
     /// Whether nodes have values per player (all but two-player zero-sum games and learned models).
-    pub returns: bool,
+    pub player_values: bool,
 }
 
 /// One tree. The fields that every simulation reads come first, so that they share few cache lines (`prefetch_header`).

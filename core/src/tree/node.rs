@@ -49,7 +49,7 @@ impl Link {
         self.0 >> 30 == 3
     }
 
-    /// Returns the tag; its meaning is the search's (`games::analysis::MoveHint`).
+    /// Returns the tag: 4 bits, opaque to the tree.
     #[inline]
     #[must_use]
     pub fn tag(self) -> u8 {
@@ -77,12 +77,12 @@ impl Link {
 
 /// A visited position.
 ///
-/// `packed(4)` keeps it at 28 bytes; with `raw` aligned to 8 bytes it would have 32.
+/// `packed(4)` keeps it at 28 bytes; with `raw_value` aligned to 8 bytes it would have 32.
 #[derive(Clone, Copy, Debug, Zeroable)]
 #[repr(C, packed(4))]
 pub struct Node {
     /// The value of its evaluation (terminal: its exact value) for the player to move.
-    pub raw: f64,
+    pub raw_value: f64,
     /// First word of its edge run.
     pub first_edge: u32,
     /// Number of edges.
@@ -94,7 +94,7 @@ pub struct Node {
     /// The player to move.
     pub to_play: u8,
     /// Whether the position is terminal.
-    pub end: bool,
+    pub terminal: bool,
     /// The proven result for the player to move: -1, 0, +1 or `UNPROVEN`.
     pub proven: i8,
     /// Whether any edge has a proven result.
@@ -112,15 +112,15 @@ impl Node {
     #[inline]
     #[must_use]
     pub fn is_exact(&self) -> bool {
-        self.end || self.proven != UNPROVEN
+        self.terminal || self.proven != UNPROVEN
     }
 
     /// Returns the exact value for the player to move; requires `is_exact`.
     #[inline]
     #[must_use]
     pub fn exact(&self) -> f64 {
-        if self.end {
-            self.raw
+        if self.terminal {
+            self.raw_value
         } else {
             f64::from(self.proven)
         }
@@ -132,13 +132,13 @@ pub(super) const UNKNOWN: f32 = -1.0;
 
 /// A node without edges, value or proven result.
 pub(super) const EMPTY_NODE: Node = Node {
-    raw: 0.0,
+    raw_value: 0.0,
     first_edge: 0,
     num_edges: 0,
     opened: 0,
     distance: 0,
     to_play: 0,
-    end: false,
+    terminal: false,
     proven: UNPROVEN,
     has_proven_edge: false,
     max_untried_prior: UNKNOWN,

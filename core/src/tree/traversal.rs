@@ -6,7 +6,7 @@ impl Tree {
     /// Copies the subtree of `node` to a new tree, restricted to the `legal` actions at the new root if given.
     /// Returns the tree and the new index of each old node, `u32::MAX` where dropped.
     #[must_use]
-    pub fn transplant(&self, node: NodeIndex, legal: Option<&[u16]>) -> (Self, Vec<NodeIndex>) {
+    pub fn copy_subtree(&self, node: NodeIndex, legal: Option<&[u16]>) -> (Self, Vec<NodeIndex>) {
         let mut new = Self::new(self.shape);
         let mut new_index = vec![u32::MAX; self.num_nodes()];
         new.copy_node(self, node);
@@ -89,14 +89,14 @@ impl Tree {
         if let Some(slot) = from.slot(old) {
             self.set_slot(index, slot);
         }
-        if self.shape.rewards > 0 {
+        if self.shape.reward_width > 0 {
             self.set_rewards(index, from.rewards(old));
         }
-        if self.shape.discounts {
+        if self.shape.model_columns {
             let (reward, discount) = from.reward_discount(old);
             self.set_reward_discount(index, reward, discount, from.pruned_prior_mass(old) as f32);
         }
-        if self.shape.returns {
+        if self.shape.player_values {
             self.set_returns(index, from.returns(old));
         }
         index

@@ -61,9 +61,9 @@ mod tests {
             players: 2,
             count_in_flight: false,
             slots: false,
-            rewards: 0,
-            discounts: false,
-            returns: false,
+            reward_width: 0,
+            model_columns: false,
+            player_values: false,
         };
         let mut tree = Tree::new(shape);
         tree.add_node(0);

@@ -19,17 +19,17 @@ from pondertree.optional import require
 
 PREFIX = "gym:"
 #: The engine numbers actions by 16 bits.
-MOST_ACTIONS = 65_535
+MAX_ACTIONS = 65_535
 #: Larger rewards overflow float32 when summed.
-MOST_REWARD = 1e30
+MAX_REWARD = 1e30
 #: The largest seed that all environments accept.
-MOST_SEED = (1 << 31) - 1
+MAX_SEED = (1 << 31) - 1
 
 
 def check_reward(reward: float, source: str) -> None:
     """Raises `GameContractError` unless the reward is finite and sums of rewards fit float32."""
-    if not abs(reward) <= MOST_REWARD:
-        raise GameContractError(f"{source} the reward {reward}: rewards must be finite, and at most {MOST_REWARD:.0e}")
+    if not abs(reward) <= MAX_REWARD:
+        raise GameContractError(f"{source} the reward {reward}: rewards must be finite, and at most {MAX_REWARD:.0e}")
 
 
 class Environments:
@@ -47,9 +47,9 @@ class Environments:
                 "such as those of CartPole-v1; choose some of them in a wrapper and number those"
             )
         self.num_actions = int(first.action_space.n)
-        if self.num_actions > MOST_ACTIONS:
+        if self.num_actions > MAX_ACTIONS:
             raise InvalidArgumentError(
-                f"environment {name!r} has {self.num_actions:,} actions: at most {MOST_ACTIONS:,} can be searched; "
+                f"environment {name!r} has {self.num_actions:,} actions: at most {MAX_ACTIONS:,} can be searched; "
                 "choose some of them in a wrapper and number those"
             )
         self.first_action = int(first.action_space.start)
@@ -62,7 +62,7 @@ class Environments:
             environment = self._free.pop()
         except IndexError:
             environment = self._make()
-        seed %= MOST_SEED
+        seed %= MAX_SEED
         try:
             observation, info = environment.reset(seed=seed)
         except Exception as error:

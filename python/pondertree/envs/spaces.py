@@ -13,7 +13,7 @@ from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.optional import require
 
 #: A last axis of at most this length holds the colour channels of an image.
-MOST_COLOURS = 4
+MAX_COLOURS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def view_of(space: Any, name: str) -> View:
     pixels = space.dtype == np.uint8 and len(shape) in (2, 3)
     if pixels and len(shape) == 2:
         return View((1, *shape), True, shape)
-    if len(shape) == 3 and shape[2] <= MOST_COLOURS and shape[2] < shape[0]:
+    if len(shape) == 3 and shape[2] <= MAX_COLOURS and shape[2] < shape[0]:
         return View((shape[2], *shape[:2]), pixels, shape)
     return View(shape or (1,), pixels, shape)
 

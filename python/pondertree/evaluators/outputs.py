@@ -19,7 +19,7 @@ from pondertree.game import GameInfo
 #: Tolerance of values beyond their range (they are clipped) and of zero-sum pairs, for rounding in networks.
 TOLERANCE = 1e-3
 #: The largest value in a game with rewards: sums over any number of visits stay far from overflow.
-LARGEST_VALUE = LARGEST_REWARD
+MAX_VALUE = LARGEST_REWARD
 
 RowOf = Callable[[int], int]
 
@@ -83,7 +83,7 @@ def check_policy(
 def check_values(given: Any, rows: int, num_players: int, info: GameInfo | None = None) -> NDArray[np.float64]:
     """Returns values as a contiguous float64 array, [rows] or [rows, num_players].
 
-    They must be in [-1, 1] in a game without rewards, else at most `LARGEST_VALUE` in magnitude, also if `info` is not
+    They must be in [-1, 1] in a game without rewards, else at most `MAX_VALUE` in magnitude, also if `info` is not
     given. Values of two players in a zero-sum game must sum to 0.
     """
     values = read_numbers(given, "values")
@@ -99,7 +99,7 @@ def check_values(given: Any, rows: int, num_players: int, info: GameInfo | None 
     if values.size == 0:
         return values
     results = info is not None and not info.has_rewards
-    limit = 1.0 + TOLERANCE if results else LARGEST_VALUE
+    limit = 1.0 + TOLERANCE if results else MAX_VALUE
     largest = np.maximum.reduce(np.abs(values), axis=None)
     if not largest <= limit:  # False for NaN, too
         raise _out_of_range(values, limit)
@@ -176,7 +176,7 @@ def _out_of_range(values: NDArray[np.float64], limit: float) -> EvaluationError:
         outside = np.abs(values) > limit
         what = (
             f"a value may be at most {limit:.0e} in size"
-            if limit == LARGEST_VALUE
+            if limit == MAX_VALUE
             else "in a game without rewards values are from -1 to 1"
         )
     row = int(np.argwhere(outside)[0][0])

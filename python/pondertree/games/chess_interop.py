@@ -88,9 +88,9 @@ def _parse(state: Any, text: str, name: str) -> int:
 
 def actions_written(state: Any, text: str) -> list[int]:
     """Returns the legal actions whose text is `text`, up to spaces; at most one if their texts differ."""
-    wanted = text.split()
+    words = text.split()
     actions = [operator.index(action) for action in state.legal_actions()]
-    return [action for action in actions if move_text(state, action).split() == wanted]
+    return [action for action in actions if move_text(state, action).split() == words]
 
 
 def board_of(state: Any) -> chess.Board | None:

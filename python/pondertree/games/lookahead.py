@@ -10,9 +10,9 @@ from pondertree.games.game_state import State, listed_actions
 def forced_actions(state: State, legal: Sequence[int]) -> list[int]:
     """Returns the actions of `legal` to search: immediate wins if there are any, else those that do not lose at once.
 
-    Trap: the specification names forced moves without defining them. Dropping a move is sound only if it cannot be
-    better than one that stays. So nothing is dropped unless a move wins at once, or the opponent can end the game with
-    a win right after it while another move prevents that.
+    Deviation: the specification names forced moves without defining them. Excluding a move is sound only if it cannot
+    be better than a remaining one. So a move is excluded only if another wins at once, or if the opponent can win right
+    after it and another move prevents that.
     """
     player = state.to_play
     after = {action: state.play(action) for action in legal}

@@ -1,4 +1,4 @@
-"""Random playouts: the values of new leaves, by playing them out or by an evaluator."""
+"""Random playouts, and the values of new leaves by playouts or an evaluator."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pondertree.errors import EvaluationError
 from pondertree.games.game_state import LARGEST_REWARD, State, end_values, listed_actions, rewards_of
 from pondertree.random import PLAYOUT, Random, draw
 
-#: Playouts without `max_depth` are cut after this many moves.
-LONGEST_PLAYOUT = 10_000
-#: A game is refused as endless if this many playouts were cut before the first one ended.
+#: Playouts without `max_depth` are truncated after this many moves.
+MAX_PLAYOUT_LENGTH = 10_000
+#: A game is refused as endless if this many playouts were truncated before the first one ended.
 FIRST_PLAYOUTS = 16
 #: Moves of a playout between checks of the deadline.
 MOVES_PER_CHECK = 256
@@ -29,9 +29,9 @@ Leaf = tuple[State, int, int]
 
 
 class Playouts:
-    """Counts the playouts of one search that ended, and those that were cut after `LONGEST_PLAYOUT` moves.
+    """Counts the playouts of one search that ended, and those truncated after `MAX_PLAYOUT_LENGTH` moves.
 
-    A cut playout counts like one at `max_depth`, unless all of the first ones are cut.
+    A truncated playout counts like one at `max_depth`, unless all of the first ones are truncated.
     """
 
     __slots__ = ("cut", "ended", "first")
@@ -42,14 +42,14 @@ class Playouts:
         self.first = first
 
     def count_cut(self, moves: int) -> None:
-        """Counts a playout that was cut after `moves` moves."""
+        """Counts a playout that was truncated after `moves` moves."""
         self.cut += 1
         if self.ended == 0 and self.cut >= self.first:
             self.refuse(moves)
 
     def refuse(self, moves: int) -> NoReturn:
         """Raises the error for a game that does not end."""
-        raise ValueError(f"not over after {moves} moves: cut playouts by max_depth if the game need not end")
+        raise ValueError(f"not over after {moves} moves: truncate playouts by max_depth if the game need not end")
 
     def check_time(self) -> None:
         """Does nothing here; searches with a deadline raise an exception. Called every `MOVES_PER_CHECK` moves."""
@@ -60,8 +60,8 @@ def random_playout(
 ) -> tuple[list[float] | None, State]:
     """Plays random moves, or those of `policy`, to the end or for `max_depth` moves; returns (values, last state).
 
-    Values are one per player, the sums of rewards in a game with rewards, and None if the playout was cut. Without
-    `max_depth`, more than `LONGEST_PLAYOUT` moves are an error.
+    Values are one per player, the sums of rewards in a game with rewards, and None if the playout was truncated.
+    Without `max_depth`, more than `MAX_PLAYOUT_LENGTH` moves are an error.
     """
     earned, final = _play(state, random, max_depth, policy, Playouts(first=1))
     if not final.is_terminal:
@@ -74,7 +74,7 @@ def _play(
 ) -> tuple[list[float], State]:
     """Returns (rewards per player during the playout, last state)."""
     earned = [0.0] * state.num_players
-    longest = LONGEST_PLAYOUT if max_depth is None else max_depth
+    longest = MAX_PLAYOUT_LENGTH if max_depth is None else max_depth
     depth = 0
     while not (ended := state.is_terminal) and depth < longest:
         legal = listed_actions(state)
@@ -129,8 +129,8 @@ def simulate_leaves(
     With an evaluator and no `max_depth`, leaves are evaluated as they are. Otherwise each is played out and counted by
     `playouts`; without `playouts` and `max_depth`, a playout must end.
 
-    Trap: a playout cut at `max_depth` has no result, and the specification does not define its value. It is the
-    evaluator's value of the position where it was cut, or a draw without one; rewards so far are kept.
+    Deviation: a playout truncated at `max_depth` has no result, and the specification does not define its value. It is
+    the evaluator's value of the last position, or a draw without one; rewards so far are kept.
     """
     playouts = playouts or Playouts(first=1)
     values: list[list[float]] = []
@@ -157,8 +157,8 @@ def simulate_leaves(
 def _own_playouts(state: Any, chooser: int, max_depth: int | None) -> list[float]:
     """Returns the values by the game's own `simulateRandomPlayout`, which takes the perspective of a player.
 
-    Trap: the specification leaves the perspective open, and adds the value unsigned to the expanded node. Here it is
-    that of the player who chose the move to the leaf, whose statistics come first.
+    Deviation: the specification leaves the perspective open, and adds the value unsigned to the expanded node. Here it
+    is that of the player who chose the move to the leaf, whose statistics come first.
     """
     players = state.num_players
     if players == 1:
@@ -219,7 +219,7 @@ def _values(state: State, answer: Any) -> list[float]:
 
 
 def checked_policy(policy: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Returns the policy with its exceptions and invalid answers converted into `EvaluationError`."""
+    """Returns the policy with its exceptions and invalid return values converted into `EvaluationError`."""
 
     def checked(state: Any) -> Any:
         try:
@@ -236,7 +236,7 @@ def checked_policy(policy: Callable[[Any], Any]) -> Callable[[Any], Any]:
             right = False
         if not right:
             raise EvaluationError(
-                f"the playout policy answered {validation.shown(answer)}: it must be one of the legal actions {legal}, "
+                f"the playout policy returned {validation.shown(answer)}: it must be one of the legal actions {legal}, "
                 f"or {len(legal)} weights for them, finite, not below 0 and not all 0"
             )
         return answer

@@ -23,9 +23,9 @@ FIRST_CHECKS = 24
 #: One of this many later moves is replayed.
 CHECK_INTERVAL = 128
 #: Maximum length of the random continuation of a move and its replay.
-LONGEST_LINE = 512
+MAX_LINE_LENGTH = 512
 #: Maximum number of continuations after early replays that differed in attributes.
-MOST_SUSPICIONS = 8
+MAX_SUSPICIONS = 8
 #: Number of times a state is read again before the error names `play`.
 READINGS = 20
 
@@ -44,7 +44,7 @@ class PlayCheck:
 
     Compares the properties that the search reads, and `observation()` if it has an evaluator. Since random events may
     show only later, both states are continued with equal moves after the 1st, 8th, 128th, 1024th ... move of a search
-    with playouts, and at most `MOST_SUSPICIONS` times after the replay of an early move differed in attributes, which
+    with playouts, and at most `MAX_SUSPICIONS` times after the replay of an early move differed in attributes, which
     alone is no violation: counters and caches differ.
     """
 
@@ -76,10 +76,10 @@ class PlayCheck:
         length = 0
         if self.moves >= self._next_line:
             self._next_line = 8 * self.moves
-            length = 0 if hasattr(after, "simulateRandomPlayout") else min(self._longest_playout, LONGEST_LINE)
-        if is_early and self._suspicions < MOST_SUSPICIONS and not hold_the_same(after, again):
+            length = 0 if hasattr(after, "simulateRandomPlayout") else min(self._longest_playout, MAX_LINE_LENGTH)
+        if is_early and self._suspicions < MAX_SUSPICIONS and not hold_the_same(after, again):
             self._suspicions += 1
-            length = LONGEST_LINE
+            length = MAX_LINE_LENGTH
         if length > 0:
             self._play_on(after, position, again, length, lambda: [*path(), action])
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 #: States may be containers, with or without attributes: a `DictState`, a named tuple.
 CONTAINERS = (dict, list, tuple, deque)
 #: Longer lists and dicts are not searched for random generators.
-LONGEST_CONTAINER = 16
+MAX_CONTAINER_LENGTH = 16
 #: A generator was drawn from if its next words are among this many next words of the original.
-MOST_WORDS = 2000
+MAX_WORDS = 2000
 #: This many equal consecutive words are no coincidence.
 WORDS_COMPARED = 4
 
@@ -129,13 +129,13 @@ def _is_ahead(before: tuple[Any, NDArray[Any] | None], after: tuple[Any, NDArray
     (state, words), (now, later) = before, after
     if state == now or words is None or later is None or words.dtype != later.dtype:
         return False
-    starts = np.flatnonzero(words[:MOST_WORDS] == later[0])
+    starts = np.flatnonzero(words[:MAX_WORDS] == later[0])
     return any(np.array_equal(words[start : start + WORDS_COMPARED], later[:WORDS_COMPARED]) for start in starts)
 
 
 def _next_words(generator: Any) -> NDArray[Any] | None:
     """Returns the next words of a copy of a generator, in its own word size; None if it cannot be copied."""
-    count = MOST_WORDS + WORDS_COMPARED
+    count = MAX_WORDS + WORDS_COMPARED
     try:
         if isinstance(generator, random.Random):
             copied = random.Random(0)
@@ -177,9 +177,9 @@ def parts(value: Any) -> Iterator[tuple[str, Any]]:
 def _entries(value: Any) -> Iterator[tuple[str, Any]]:
     """Yields the parts of a container or an object, with the suffix that accesses them."""
     if isinstance(value, (list, tuple)):
-        yield from ((f"[{index}]", entry) for index, entry in enumerate(value[:LONGEST_CONTAINER]))
+        yield from ((f"[{index}]", entry) for index, entry in enumerate(value[:MAX_CONTAINER_LENGTH]))
     elif isinstance(value, dict):
-        if len(value) <= LONGEST_CONTAINER:
+        if len(value) <= MAX_CONTAINER_LENGTH:
             yield from ((f"[{key!r}]", entry) for key, entry in value.items())
     else:
         yield from ((f".{name}", part) for name, part in parts(value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pondertree import validation
-from pondertree.config import MOST_WRAPPED
+from pondertree.config import MAX_WRAPPED
 from pondertree.errors import InvalidArgumentError
 from pondertree.models.arrays import namespace_of
 from pondertree.models.responses import check_column, check_logits, root_parts
@@ -18,7 +18,7 @@ def declared_shapes(model: Any) -> tuple[Shape, ...]:
 
     The attribute `observation_shape` is one shape, `observation_shapes` several.
     """
-    for _ in range(MOST_WRAPPED):
+    for _ in range(MAX_WRAPPED):
         one, several = getattr(model, "observation_shape", None), getattr(model, "observation_shapes", None)
         if one is not None or several is not None:
             given = several if one is None else [one]

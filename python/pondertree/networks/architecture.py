@@ -15,7 +15,7 @@ OUTCOMES = 3
 #: Move planes of chess; a move's action is `square * 73 + plane`.
 CHESS_PLANES = 73
 #: Largest number of actions, and of elements of an observation, that a file may claim.
-MOST_ACTIONS, MOST_NUMBERS = 1 << 24, 1 << 28
+MAX_ACTIONS, MAX_NUMBERS = 1 << 24, 1 << 28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +104,8 @@ class Architecture:
     def of_data(cls, data: Any) -> Architecture:
         """Parses what `as_data` returned; raises `InvalidArgumentError` for anything else."""
         try:
-            actions = validation.whole_number(data["num_actions"], "num_actions", least=1, most=MOST_ACTIONS)
-            planes = validation.whole_number(data["policy_planes"], "policy_planes", most=MOST_ACTIONS)
+            actions = validation.whole_number(data["num_actions"], "num_actions", least=1, most=MAX_ACTIONS)
+            planes = validation.whole_number(data["policy_planes"], "policy_planes", most=MAX_ACTIONS)
             return cls(read_shape(data["shape"]), actions, planes, NetworkConfig(**data["size"]))
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidArgumentError(f"not a network description: {brief(str(error))}") from None
@@ -113,7 +113,7 @@ class Architecture:
 
 def read_shape(data: Any) -> tuple[int, ...]:
     """Parses the shape of an observation."""
-    shape = tuple(validation.whole_number(length, "shape", least=1, most=MOST_NUMBERS) for length in data)
-    if not 1 <= len(shape) <= 8 or math.prod(shape) > MOST_NUMBERS:
-        raise InvalidArgumentError(f"shape must have 1 to 8 axes and at most {MOST_NUMBERS:,} numbers")
+    shape = tuple(validation.whole_number(length, "shape", least=1, most=MAX_NUMBERS) for length in data)
+    if not 1 <= len(shape) <= 8 or math.prod(shape) > MAX_NUMBERS:
+        raise InvalidArgumentError(f"shape must have 1 to 8 axes and at most {MAX_NUMBERS:,} numbers")
     return shape

@@ -10,11 +10,11 @@ from torch import nn
 
 from pondertree import validation
 from pondertree.errors import InvalidArgumentError
-from pondertree.networks.architecture import CHESS_PLANES, MOST_ACTIONS, NetworkConfig, read_shape
+from pondertree.networks.architecture import CHESS_PLANES, MAX_ACTIONS, NetworkConfig, read_shape
 from pondertree.validation import brief
 
 #: How often an image may be halved.
-MOST_HALVINGS = 32
+MAX_HALVINGS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class ModelArchitecture:
             values = {name: value for name, value in data.items() if name != "kind"}
             values["shape"] = shape = read_shape(values["shape"])
             values["size"] = NetworkConfig(**values["size"])
-            validation.whole_number(values["num_actions"], "num_actions", least=1, most=MOST_ACTIONS)
-            validation.whole_number(values["policy_planes"], "policy_planes", most=MOST_ACTIONS)
-            validation.whole_number(values["halvings"], "halvings", most=MOST_HALVINGS)
+            validation.whole_number(values["num_actions"], "num_actions", least=1, most=MAX_ACTIONS)
+            validation.whole_number(values["policy_planes"], "policy_planes", most=MAX_ACTIONS)
+            validation.whole_number(values["halvings"], "halvings", most=MAX_HALVINGS)
             validation.whole_number(values["support"], "support", most=10_000)
             validation.whole_number(values["dynamics_blocks"], "dynamics_blocks", most=256)
             validation.number(values["discount"], "discount", least=-1.0, most=1.0)

@@ -22,7 +22,7 @@ from pondertree.validation import brief
 FORMAT = "pondertree-player"
 VERSION = 1
 #: Largest number of axes of a tensor, and of bytes of a header.
-MOST_AXES, LONGEST_HEADER = 8, 1 << 24
+MAX_AXES, MAX_HEADER_LENGTH = 8, 1 << 24
 
 
 def read_weights(content: bytes) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
@@ -57,7 +57,7 @@ def _hint(content: bytes) -> str:
 def _header(content: bytes) -> tuple[dict[str, Any], int]:
     """Returns (header, offset of the data)."""
     length = int.from_bytes(content[:8], "little")
-    if len(content) < 8 or length > min(len(content) - 8, LONGEST_HEADER):
+    if len(content) < 8 or length > min(len(content) - 8, MAX_HEADER_LENGTH):
         raise ValueError
     header = json.loads(content[8 : 8 + length], object_pairs_hook=_without_repetition)
     if not isinstance(header, dict):
@@ -82,7 +82,7 @@ def _tensors(header: dict[str, Any], content: bytes, start: int) -> dict[str, ND
         if entry["dtype"] != "F32":
             raise StorageError(f"its weights must be float32 (F32): {shown} is {repr(entry['dtype'])[:40]}")
         shape, offsets = _whole(entry["shape"]), _whole(entry["data_offsets"])
-        if shape is None or len(shape) > MOST_AXES or offsets is None or len(offsets) != 2:
+        if shape is None or len(shape) > MAX_AXES or offsets is None or len(offsets) != 2:
             raise StorageError(f"its weights are damaged: tensor {shown} has no valid shape or offsets")
         begin, end = offsets
         if begin > end or end - begin != 4 * math.prod(shape):

@@ -29,7 +29,7 @@ from pondertree.reference.tree import SearchTree
 
 __all__ = ["MCTS", "MCTSConfig", "MuZeroConfig", "Node", "RootNode", "Tree", "Result", "mask_policy", "select_action"]
 
-LEAST_SPAN = 1e-8
+MIN_SPAN = 1e-8
 """Lower bound of the range of values in normalisation, against division by 0."""
 
 
@@ -235,7 +235,7 @@ class MCTS(ModelSearch):
             values = [child.returns / child.visit_count for child in node.children.values() if child.visit_count]
             values.append(node.mean_value)
             low, high = min(values), max(values)
-            return low, 1.0 / max(high - low, LEAST_SPAN)
+            return low, 1.0 / max(high - low, MIN_SPAN)
         if self.normalize == "tree" and isinstance(tree, Tree) and tree.high > tree.low:
             return tree.low, 1.0 / (tree.high - tree.low)
         return 0.0, 1.0  # also without a tree, whose bounds are then unknown

@@ -49,11 +49,11 @@ from pondertree.search.world import Key, Keys, World
 #: Initial slots per tree; a full pool doubles.
 SLOTS_PER_TREE = 64
 #: At most this many bytes are reserved before a run; a larger pool grows on demand.
-MOST_RESERVED = 1 << 28
+MAX_RESERVED = 1 << 28
 #: Approximate size of a node in the engine; small compared with a hidden state.
 BYTES_PER_NODE = 256
 #: The engine numbers actions by 16 bits.
-MOST_ACTIONS = 65535
+MAX_ACTIONS = 65535
 
 
 #: Gathered rows: parent slots, actions, the first new slot, and all new slots where they are not consecutive.
@@ -112,8 +112,8 @@ class LatentWorld(World):
                 raise
             raise EvaluationError(f"{error} ({hint})") from error.__cause__
         num_actions = output.logits.shape[1]
-        if num_actions > MOST_ACTIONS:
-            raise InvalidArgumentError(f"the model has {num_actions} actions: at most {MOST_ACTIONS} are possible")
+        if num_actions > MAX_ACTIONS:
+            raise InvalidArgumentError(f"the model has {num_actions} actions: at most {MAX_ACTIONS} are possible")
         self.info = replace(self.info, num_actions=num_actions)
         data = self.config.engine_data(self.info, len(roots), model)
         # A memory limit includes hidden states, the largest part of such a tree.
@@ -157,7 +157,7 @@ class LatentWorld(World):
         most = self.config.options.max_nodes
         # One slot per position, and one more: see `_search_on_device`.
         required = sum(count if most is None else min(count, most) for count in simulations) + len(simulations) + 1
-        if required * max(self._slot_bytes, 1) <= MOST_RESERVED:
+        if required * max(self._slot_bytes, 1) <= MAX_RESERVED:
             self._pool.reserve(min(max(required, self._pool.capacity), self._pool.maximum or required))
 
     @property

@@ -16,7 +16,7 @@ from pondertree.errors import GameContractError, PondertreeError, UnfinishedPlay
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.protocol import EvaluatorOutput, evaluate_batch
 from pondertree.game import GameInfo, as_contract_error, check_returns, check_rewards
-from pondertree.games.playout import LONGEST_PLAYOUT, MOVES_PER_CHECK, Playouts, checked_policy, simulate_leaves
+from pondertree.games.playout import MAX_PLAYOUT_LENGTH, MOVES_PER_CHECK, Playouts, checked_policy, simulate_leaves
 
 
 class StateTable(Protocol):
@@ -48,7 +48,7 @@ class LeafEvaluation:
         config = self._config
         if config.leaf == "zero" or (config.evaluator is not None and config.max_depth is None):
             return 0
-        return LONGEST_PLAYOUT if config.max_depth is None else config.max_depth
+        return MAX_PLAYOUT_LENGTH if config.max_depth is None else config.max_depth
 
     def answer(self) -> EvaluatorOutput:
         """Returns policies and values of the open batch."""
@@ -100,7 +100,7 @@ class LeafEvaluation:
         if self.playouts.cut and not self._has_warned:
             self._has_warned = True
             warn_caller(
-                f"a playout of {self._info.name} was not over after {LONGEST_PLAYOUT} moves: it was truncated "
+                f"a playout of {self._info.name} was not over after {MAX_PLAYOUT_LENGTH} moves: it was truncated "
                 "and counts as a draw, or with the rewards so far (truncate playouts earlier by max_depth=..., or "
                 "value positions by an evaluator)",
                 UnfinishedPlayoutWarning,
@@ -158,14 +158,14 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
     """Returns the result of a random playout, one number per player; with rewards, their sums.
 
     Plays the same moves as `random_playout`. Optimised, since it takes most of the time of a search of a Python game:
-    it draws from the engine's generator and reads every property once. Truncated after `LONGEST_PLAYOUT` moves.
+    it draws from the engine's generator and reads every property once. Truncated after `MAX_PLAYOUT_LENGTH` moves.
     """
     choose = PlayoutRandom(key).choose
     earned = [0.0] * info.num_players
     moves, action = 0, None
     try:
         while not state.is_terminal:
-            if moves >= LONGEST_PLAYOUT:
+            if moves >= MAX_PLAYOUT_LENGTH:
                 break
             legal = state.legal_actions()
             if len(legal) == 0:

@@ -11,7 +11,7 @@ from pondertree.errors import EvaluationError, GameContractError, InvalidArgumen
 from pondertree.evaluators.batch import Batch
 from pondertree.evaluators.protocol import evaluate_batch
 from pondertree.game import COMPILED, as_contract_error, describe, is_over
-from pondertree.games.playout import LONGEST_PLAYOUT, checked_policy, decisive_policy, own_playout, random_playout
+from pondertree.games.playout import MAX_PLAYOUT_LENGTH, checked_policy, decisive_policy, own_playout, random_playout
 from pondertree.random import PLAYOUT, Random, tree_key
 
 
@@ -25,10 +25,11 @@ def playout(
 ) -> float:
     """Returns the result of a random playout from `state` for `perspective_player`: 1 a win, 0 a draw, -1 a loss.
 
-    `policy` biases the moves as in `UCT`. A playout cut after `max_depth` moves scores 0, or the `evaluator`'s value of
-    the last position; if `max_depth` is None or 0, the evaluator values `state` itself. In games with rewards, the
-    result is the sum of the player's rewards. Without `max_depth`, a game that is not over after 10,000 moves raises
-    `GameContractError`. Without policy and evaluator, a game's own `simulateRandomPlayout` is used if it has one.
+    `policy` biases the moves as in `UCT`. A playout truncated after `max_depth` moves scores 0, or the
+    `evaluator`'s value of the last position; if `max_depth` is None or 0, the evaluator values `state` itself.
+    In games with rewards, the result is the sum of the player's rewards. Without `max_depth`, a game that is not over
+    after 10,000 moves raises `GameContractError`. Without policy and evaluator, a game's own
+    `simulateRandomPlayout` is used if it has one.
     """
     info = describe(state)
     player = validation.whole_number(perspective_player, "perspective_player", most=info.num_players - 1)
@@ -52,13 +53,13 @@ def playout(
             values, last = random_playout(
                 state,
                 Random(key, PLAYOUT),
-                LONGEST_PLAYOUT if depth is None else depth,
+                MAX_PLAYOUT_LENGTH if depth is None else depth,
                 None if chosen is None else checked_policy(chosen),
             )
         if values is None and depth is None:
             raise GameContractError(
-                f"{info.name} is not over after {LONGEST_PLAYOUT} random moves: cut the playout by max_depth=..., "
-                "which scores 0, or give an evaluator that values the position where it is cut"
+                f"{info.name} is not over after {MAX_PLAYOUT_LENGTH} random moves: truncate the playout by "
+                "max_depth=..., which scores 0, or give an evaluator that values its last position"
             )
     if values is not None:
         return values[player]

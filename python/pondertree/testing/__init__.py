@@ -35,7 +35,7 @@ class GameReport:
     longest: int
     """Moves of the longest game."""
     unfinished: int
-    """Games that were cut after `max_moves` moves."""
+    """Games that were truncated after `max_moves` moves."""
     most_legal: int
     """The largest number of legal actions."""
     observation_shape: tuple[int, ...] | None
@@ -46,11 +46,11 @@ def check_game(factory: Callable[[], Any], *, games: int = 20, seed: int = 0, ma
     """Plays random games from `factory()` and checks every state against the contract (`RULES`).
 
     The first violation raises `GameContractError`, which names the rule, the state and the actions that lead there.
-    A game is cut after `max_moves` moves, which violates the contract only if all games are.
+    A game is truncated after `max_moves` moves, which violates the contract only if all games are.
     """
     if not callable(factory):
         raise InvalidArgumentError(
-            f"factory must be a function that gives a starting state, such as the class itself, not {shown(factory)}"
+            f"factory must be a function that returns a starting state, such as the class itself, not {shown(factory)}"
         )
     games, max_moves = validation.count(games, "games"), validation.count(max_moves, "max_moves")
     key = fold(0, validation.whole_number(seed, "seed"))
@@ -60,7 +60,7 @@ def check_game(factory: Callable[[], Any], *, games: int = 20, seed: int = 0, ma
         checker.fail(
             "end",
             f"none of {games} random games was over after {max_moves} moves: if they are longer, raise max_moves; if "
-            "they need not end, cut playouts by UCT(max_depth=...), or value positions by an evaluator",
+            "they need not end, truncate playouts by UCT(max_depth=...), or value positions by an evaluator",
         )
     return GameReport(
         name=checker.info.name,

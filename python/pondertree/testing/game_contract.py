@@ -130,7 +130,7 @@ class GameChecker:
             self.check_notation(state, answers["legal_actions"])
         for name, again in self.read(state).items():
             if answers[name] != again:
-                self.fail("determinism", f"{name} was {answers[name]!r}, and {again!r} when asked again")
+                self.fail("determinism", f"{name} was {answers[name]!r}, and {again!r} when read again")
         return answers
 
     def read(self, state: Any) -> dict[str, Any]:

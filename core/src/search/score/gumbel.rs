@@ -91,7 +91,7 @@ impl CompletedQ {
                 high = if q > high { q } else { high };
             }
         }
-        let mut completing = node.raw;
+        let mut completing = node.raw_value;
         if self.use_mixed_value && total > 0 {
             let mut weighted = 0.0;
             for (&q, &prior) in values.iter().zip(known) {
@@ -100,7 +100,7 @@ impl CompletedQ {
                 }
             }
             let total = f64::from(total);
-            completing = (node.raw + total * weighted) / (total + 1.0);
+            completing = (node.raw_value + total * weighted) / (total + 1.0);
         }
         if visited < self.num_actions {
             low = if completing < low { completing } else { low };

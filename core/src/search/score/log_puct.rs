@@ -1,7 +1,7 @@
 //! MuZero's PUCT (Schrittwieser et al. 2020, appendix B): the exploration constant grows with the logarithm of N, and Q, which
 //! may include rewards of any size, is normalised to [0, 1]. An untried move has the lowest value, 0.
 
-use super::simd_score::{EdgeInputs, EdgeScore};
+use super::select_edge::{EdgeInputs, EdgeScore};
 use crate::search::backup::Bounds;
 use crate::tree::Node;
 
@@ -17,7 +17,7 @@ pub enum Normalize {
     Node,
     /// By the lowest and highest mean value of the tree (the paper's pseudocode).
     Tree,
-    /// Not at all (the MuZero specification, literally).
+    /// Not at all, as in the text of the MuZero specification.
     Not,
 }
 
@@ -76,7 +76,7 @@ impl LogPuct {
                     plain
                 }
             }
-            Normalize::Node => Self { raw: Some(node.raw), ..plain },
+            Normalize::Node => Self { raw: Some(node.raw_value), ..plain },
         }
     }
 }
@@ -89,13 +89,13 @@ impl EdgeScore for LogPuct {
         exploit + self.exploration * prior / (1.0 + visits)
     }
 
-    fn score_any(self, edge: EdgeInputs, _virtual_loss: bool) -> f64 {
+    fn score_general(self, edge: EdgeInputs, _virtual_loss: bool) -> f64 {
         let exploit = if edge.visits > 0.0 { (edge.sum / edge.visits - self.low) * self.scale } else { 0.0 };
         exploit + self.exploration * edge.prior / (1.0 + (edge.visits + edge.in_flight))
     }
 
     #[inline(always)]
-    fn raw(self) -> Option<f64> {
+    fn normalization_value(self) -> Option<f64> {
         self.raw
     }
 

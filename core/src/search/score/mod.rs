@@ -1,10 +1,10 @@
 //! Scoring rules, one file each: they select an edge of a node. Opened edges come first.
 
-mod argmax;
+mod edge_score;
 pub(crate) mod gumbel;
 mod log_puct;
 mod puct;
-mod simd_score;
+mod select_edge;
 pub(crate) mod ucb1;
 
 pub use gumbel::CompletedQ;
@@ -124,7 +124,7 @@ impl Rule {
             Self::Ucb1 { .. } if opened < count => opened + random.choose((count - opened) as u32) as usize,
             Self::Ucb1 { c_param } => choose_by(Ucb1::at(*c_param, context.visits), tree, index, node, context, scores, random),
             Self::Gumbel { completed_q, .. } => {
-                simd_score::reserve_scores(scores, count);
+                select_edge::reserve_scores(scores, count);
                 let highest = tree.max_untried_prior(index, node);
                 gumbel::choose(completed_q, &tree.edges(node), node, tree.pruned_prior_mass(index), highest, context.all_scores, scores)
             }
@@ -135,9 +135,9 @@ impl Rule {
     /// Returns the place of a root move with fewer simulations than forced playouts require.
     #[inline]
     #[must_use]
-    pub fn forced(&self, tree: &Tree, node: &Node, visits: u32) -> Option<usize> {
+    pub fn forced_playout(&self, tree: &Tree, node: &Node, visits: u32) -> Option<usize> {
         match self {
-            Self::Puct { forced_playouts, .. } if *forced_playouts > 0.0 => puct::forced(*forced_playouts, tree, node, visits),
+            Self::Puct { forced_playouts, .. } if *forced_playouts > 0.0 => puct::forced_playout(*forced_playouts, tree, node, visits),
             _ => None,
         }
     }
@@ -168,7 +168,7 @@ impl Rule {
 }
 
 #[inline(always)]
-fn choose_by<R: simd_score::EdgeScore>(
+fn choose_by<R: select_edge::EdgeScore>(
     rule: R,
     tree: &mut Tree,
     index: NodeIndex,
@@ -179,10 +179,10 @@ fn choose_by<R: simd_score::EdgeScore>(
 ) -> usize {
     let opened = node.opened as usize;
     if !tree.counts_in_flight() && !node.has_proven_edge && !context.all_scores {
-        let untried = if simd_score::needs_max_untried(node.num_edges as usize) { tree.max_untried_prior(index, node) } else { 0.0 };
-        return simd_score::choose(rule, tree.statistics(node), opened, untried, scores, random);
+        let untried = if select_edge::needs_max_untried(node.num_edges as usize) { tree.max_untried_prior(index, node) } else { 0.0 };
+        return select_edge::choose(rule, tree.statistics(node), opened, untried, scores, random);
     }
-    simd_score::choose_general(rule, &tree.edges(node), opened, context, scores, random)
+    select_edge::choose_general(rule, &tree.edges(node), opened, context, scores, random)
 }
 
 /// Returns the value of a node for the player to move: (raw value + W of its edges) / N.

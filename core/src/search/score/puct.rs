@@ -1,7 +1,7 @@
 //! PUCT (Rosin 2011; Silver et al. 2017): `Q + c_puct * P * sqrt(N) / (1 + n)`, computed as `Q + (c_puct * sqrt(N)) * P / (1 + n)`.
 
 use super::node_value;
-use super::simd_score::{EdgeInputs, EdgeScore};
+use super::select_edge::{EdgeInputs, EdgeScore};
 use crate::tree::{Node, Tree};
 
 /// First-play urgency: Q of an untried move for the chooser.
@@ -35,7 +35,7 @@ impl Puct {
     pub(super) fn at(c_puct: f64, fpu: Fpu, parent_visits: ParentVisits, tree: &Tree, node: &Node, visits: u32) -> Self {
         let untried = match fpu {
             Fpu::Constant(value) => value,
-            Fpu::Parent(reduction) => node_value(node.raw, tree.statistics(node), node.opened as usize) - reduction,
+            Fpu::Parent(reduction) => node_value(node.raw_value, tree.statistics(node), node.opened as usize) - reduction,
         };
         Self { exploration: weight(c_puct, parent_visits, visits), untried }
     }
@@ -53,7 +53,7 @@ pub(super) fn weight(c_puct: f64, parent_visits: ParentVisits, visits: u32) -> f
 
 /// Forced playouts (Wu 2019, section 3.2): returns the opened, unproven move with fewer than `sqrt(k * P * N)` visits (N: visits of
 /// all moves) that has the highest prior, then the lowest action.
-pub(super) fn forced(k: f64, tree: &Tree, node: &Node, visits: u32) -> Option<usize> {
+pub(super) fn forced_playout(k: f64, tree: &Tree, node: &Node, visits: u32) -> Option<usize> {
     let edges = tree.edges(node);
     let total = f64::from(visits.saturating_sub(1));
     let mut chosen: Option<usize> = None;
@@ -80,7 +80,7 @@ impl EdgeScore for Puct {
         exploit + self.exploration * prior / (1.0 + visits)
     }
 
-    fn score_any(self, edge: EdgeInputs, virtual_loss: bool) -> f64 {
+    fn score_general(self, edge: EdgeInputs, virtual_loss: bool) -> f64 {
         let visits = edge.visits + edge.in_flight;
         let exploit = match edge.proven {
             Some(value) => f64::from(value),

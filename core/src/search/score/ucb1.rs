@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::simd_score::{EdgeInputs, EdgeScore};
+use super::select_edge::{EdgeInputs, EdgeScore};
 
 /// `2 ln n` for small n: a logarithm costs as much as scoring two edges, and most nodes have few visits.
 static TWICE_LOG: LazyLock<[f64; 2048]> = LazyLock::new(|| std::array::from_fn(|visits| 2.0 * (visits as f64).ln()));
@@ -35,7 +35,7 @@ impl EdgeScore for Ucb1 {
         mean + self.c_param * (self.twice_log / visits).sqrt()
     }
 
-    fn score_any(self, edge: EdgeInputs, virtual_loss: bool) -> f64 {
+    fn score_general(self, edge: EdgeInputs, virtual_loss: bool) -> f64 {
         let visits = edge.visits + edge.in_flight;
         let exploit = match edge.proven {
             Some(value) => f64::from(value),

@@ -140,7 +140,7 @@ def check_keys(given: Iterable[Any], kind: Any, where: str = "") -> None:
 
 
 #: Upper bounds on the size of a configuration text and on the dots in a line.
-LONGEST_TEXT, MOST_DOTS = 1 << 18, 200
+MAX_TEXT_LENGTH, MAX_DOTS = 1 << 18, 200
 
 
 def read_config(path: Path, base: Config) -> Config:
@@ -157,8 +157,8 @@ def config_of_text(text: str, base: Config) -> Config:
 def data_of_text(text: str) -> dict[str, Any]:
     """Parses a TOML text to a dict."""
     # tomllib takes superquadratic time in the number of parts of a dotted key.
-    if len(text) > LONGEST_TEXT or any(line.count(".") > MOST_DOTS for line in text.splitlines()):
-        most = f"at most {LONGEST_TEXT:,} characters, and {MOST_DOTS} dots per line"
+    if len(text) > MAX_TEXT_LENGTH or any(line.count(".") > MAX_DOTS for line in text.splitlines()):
+        most = f"at most {MAX_TEXT_LENGTH:,} characters, and {MAX_DOTS} dots per line"
         raise InvalidArgumentError(f"not the TOML of a configuration, which has {most}")
     try:
         return tomllib.loads(text)

@@ -22,7 +22,7 @@ from pondertree.learn.data.returns import Returns, returns_of
 from pondertree.learn.data.ring import RingBuffer
 
 #: Added to every priority, so that no position becomes unreachable.
-LEAST_ERROR = 1e-3
+MIN_ERROR = 1e-3
 #: Games added in one pass.
 CHUNK = 256
 
@@ -140,7 +140,7 @@ class TrajectoryBuffer:
                 "full": np.concatenate([game.full for game in games]),
                 "actions": actions,
                 "policy": policy,
-                "error": np.abs(targets - values) + LEAST_ERROR,
+                "error": np.abs(targets - values) + MIN_ERROR,
             }
         )
         return len(values)
@@ -232,7 +232,7 @@ class TrajectoryBuffer:
 
     def update_priorities(self, places: NDArray[np.int64], errors: NDArray[np.float32]) -> None:
         """Sets the priorities of positions by their value errors."""
-        self._ring.columns["error"][self._ring.places(places)] = np.abs(errors) + LEAST_ERROR
+        self._ring.columns["error"][self._ring.places(places)] = np.abs(errors) + MIN_ERROR
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns the state that cannot be rebuilt from the games: the priorities."""

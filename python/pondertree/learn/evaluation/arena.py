@@ -17,9 +17,9 @@ from pondertree.random import fold
 from pondertree.search.base import Search
 
 #: Longer games are scored as draws.
-MOST_PLIES = 1000
+MAX_PLIES = 1000
 #: Longer episodes are truncated.
-MOST_STEPS = 20_000
+MAX_STEPS = 20_000
 
 
 class BatchPlayer(Protocol):
@@ -66,7 +66,7 @@ def play_episodes(player: BatchPlayer, start: Callable[[int], Any], count: int, 
             states[number] = next_state(states[number], action)
             returns[number] += float(states[number].rewards()[0])
         step += 1
-        if step >= MOST_STEPS:
+        if step >= MAX_STEPS:
             break
     return returns
 
@@ -113,7 +113,7 @@ def play_games(
     starts = [_opened(openings[number], factory) for number in range(pairs)]
     states = [state for _, state in starts for _ in range(2)]
     moves: list[list[int]] = [[] for _ in states]
-    for ply in range(MOST_PLIES):
+    for ply in range(MAX_PLIES):
         running = [number for number, state in enumerate(states) if not state.is_terminal]
         if not running:
             break

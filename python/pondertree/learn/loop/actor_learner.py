@@ -29,7 +29,7 @@ AfterRound = Callable[[list[GameRecord], dict[str, torch.Tensor]], None]
 #: of the learner, in rounds of optimiser steps.
 STORE_SECONDS = 1.0
 PUBLISH_SECONDS = 1.0
-MOST_OWED = 4.0
+MAX_OWED = 4.0
 
 
 def run_synchronously(session: Session, limits: Limits, after_round: AfterRound) -> None:
@@ -78,7 +78,7 @@ def _learn_concurrently(
     """Runs the learner; `finished` collects games until they are stored."""
     counters = session.counters
     moves_per_round = session.config.self_play.games_at_once * session.config.cycle_moves
-    most_owed = MOST_OWED * moves_per_round * session.config.learner.passes / session.config.learner.batch_size
+    most_owed = MAX_OWED * moves_per_round * session.config.learner.passes / session.config.learner.batch_size
     losses: dict[str, torch.Tensor] = {}
 
     @contextmanager

@@ -12,7 +12,7 @@ from pondertree.learn.report.board_svg import COLOURS, board_svg
 from pondertree.learn.report.samples import Sample
 
 #: Limits per game: positions drawn, actions listed, characters of a text board.
-MOST_POSITIONS, MOST_ACTIONS, MOST_TEXT = 400, 2000, 4000
+MAX_POSITIONS, MAX_ACTIONS, MAX_TEXT = 400, 2000, 4000
 
 STYLE = """\
 .game { margin: 1.5rem 0 2.5rem; } .game h3 { margin-bottom: 0.2rem; } .game p { margin: 0.3rem 0; }
@@ -97,7 +97,7 @@ def replay(sample: Sample, factory: Callable[[], Any] | None) -> list[Position]:
     try:
         state = factory()
         positions = [Position(state, -1, "", "")]
-        for action in (*sample.opening, *sample.moves)[: MOST_POSITIONS - 1]:
+        for action in (*sample.opening, *sample.moves)[: MAX_POSITIONS - 1]:
             mark = move_text(state, action)
             text = state.san(action) if isinstance(state, Chess) else mark
             player = int(state.to_play)
@@ -154,7 +154,7 @@ def _figure(sample: Sample, positions: list[Position], place: int, names: tuple[
             text = str(position.state)
         except Exception:  # from a user's game
             return ""
-        picture = f"<pre>{html.escape(text[:MOST_TEXT])}</pre>"
+        picture = f"<pre>{html.escape(text[:MAX_TEXT])}</pre>"
     caption = "the start" if place == 0 else f"{place}. {position.move}"
     if place and len(names) > 1:
         caption += f" by {names[position.player]}"
@@ -170,7 +170,7 @@ def _moves(sample: Sample, positions: list[Position]) -> str:
     """Returns the list of moves; action numbers where the game cannot be replayed."""
     texts = [position.move for position in positions[1:]]
     actions = [*sample.opening, *sample.moves]
-    texts += [str(action) for action in actions[len(texts) : MOST_ACTIONS]]
+    texts += [str(action) for action in actions[len(texts) : MAX_ACTIONS]]
     chess = bool(positions) and isinstance(positions[0].state, Chess)
     parts = []
     for place, text in enumerate(texts):

@@ -8,9 +8,9 @@ from pondertree.networks.architecture import CHESS_PLANES, Architecture, Network
 from pondertree.networks.model_architecture import ModelArchitecture
 
 #: Images are downsampled by stride-2 convolutions until no side exceeds this.
-LONGEST_SIDE = 12
+MAX_SIDE = 12
 #: Above this number of actions each gets a learned embedding plane; up to it, a constant plane of its own.
-MOST_ACTION_PLANES = 32
+MAX_ACTION_PLANES = 32
 
 
 def policy_value_architecture(spec: GameSpec, size: NetworkConfig) -> Architecture:
@@ -22,7 +22,7 @@ def model_architecture(spec: GameSpec, config: Config) -> ModelArchitecture:
     """Returns the architecture of a learned model for a game."""
     halvings = 0
     if spec.is_environment and len(spec.shape) == 3:
-        while max(spec.shape[1:]) > LONGEST_SIDE << halvings:
+        while max(spec.shape[1:]) > MAX_SIDE << halvings:
             halvings += 1
     discount = config.muzero.discount
     return ModelArchitecture(
@@ -51,7 +51,7 @@ def _action_planes(spec: GameSpec) -> str:
         return "vector"
     actions, (_, height, width) = spec.info.num_actions, spec.shape
     if spec.is_environment:
-        return "constant" if actions <= MOST_ACTION_PLANES else "learned"
+        return "constant" if actions <= MAX_ACTION_PLANES else "learned"
     if actions in (height * width, height * width + 1):
         return "cells"  # the extra action is a pass, which marks no cell
     if actions == width:

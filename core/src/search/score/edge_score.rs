@@ -30,11 +30,11 @@ pub(super) trait EdgeScore: Copy {
     fn score(self, visits: f64, mean: f64, prior: f64) -> f64;
 
     /// Returns the score of any edge. With `virtual_loss`, leaves in flight count as losses.
-    fn score_any(self, edge: EdgeInputs, virtual_loss: bool) -> f64;
+    fn score_general(self, edge: EdgeInputs, virtual_loss: bool) -> f64;
 
     /// Returns the node's raw value, if the rule normalises values per node.
     #[inline(always)]
-    fn raw(self) -> Option<f64> {
+    fn normalization_value(self) -> Option<f64> {
         None
     }
 
@@ -46,10 +46,10 @@ pub(super) trait EdgeScore: Copy {
     }
 }
 
-/// Normalises the rule by the values of the node, if it asks for it.
+/// Normalises the rule by the values of the node, if it has a `normalization_value`.
 #[inline]
 pub(super) fn with_scale<R: EdgeScore>(rule: R, edges: Statistics<'_>, opened: usize) -> R {
-    let Some(raw) = rule.raw() else { return rule };
+    let Some(raw) = rule.normalization_value() else { return rule };
     let own = node_value(raw, edges, opened);
     let (mut low, mut high) = (own, own);
     for (&sum, &visits) in edges.sums.iter().zip(edges.visits).take(opened) {
@@ -77,7 +77,7 @@ pub(super) fn higher(mut a: [f64; LANES], b: [f64; LANES]) -> [f64; LANES] {
 }
 
 #[inline(always)]
-pub(super) fn highest_of(group: [f64; LANES]) -> f64 {
+pub(super) fn horizontal_max(group: [f64; LANES]) -> f64 {
     let [a, b, c, d] = group;
     // In halves, as AVX2 reduces registers.
     let (first, second) = (if c > a { c } else { a }, if d > b { d } else { b });
@@ -103,7 +103,12 @@ fn means_from(edges: Statistics<'_>, at: usize) -> [f64; LANES] {
 /// `GROUPS` groups, in registers where they fit: storing and reloading them in other widths would cost more than the arithmetic.
 /// The last group overlaps the one before it instead of reaching beyond the last edge.
 #[inline(always)]
-pub(super) fn best_bits<R: EdgeScore, const GROUPS: usize>(rule: R, edges: Statistics<'_>, opened: usize, scored: usize) -> (f64, u64, R) {
+pub(super) fn argmax_mask<R: EdgeScore, const GROUPS: usize>(
+    rule: R,
+    edges: Statistics<'_>,
+    opened: usize,
+    scored: usize,
+) -> (f64, u64, R) {
     let count = edges.visits.len();
     if count < LANES {
         let rule = with_scale(rule, edges, opened);
@@ -111,13 +116,13 @@ pub(super) fn best_bits<R: EdgeScore, const GROUPS: usize>(rule: R, edges: Stati
         for (place, score) in scores.iter_mut().enumerate().take(scored) {
             *score = score_one(edges, place, rule);
         }
-        let best = highest_of(scores);
+        let best = horizontal_max(scores);
         return (best, equal_bits(scores, best) & ((1 << scored) - 1), rule);
     }
     let last = count - LANES;
     let groups = scored.div_ceil(LANES).min(GROUPS);
     let mut means = [[0.0; LANES]; GROUPS];
-    let rule = match rule.raw() {
+    let rule = match rule.normalization_value() {
         None => rule,
         Some(raw) => {
             let own = node_value(raw, edges, opened);
@@ -132,14 +137,14 @@ pub(super) fn best_bits<R: EdgeScore, const GROUPS: usize>(rule: R, edges: Stati
                     high[lane] = if found[lane] > high[lane] { found[lane] } else { high[lane] };
                 }
             }
-            rule.scaled(lowest_of(low), highest_of(high))
+            rule.scaled(horizontal_min(low), horizontal_max(high))
         }
     };
     let mut scores = [[f64::NEG_INFINITY; LANES]; GROUPS];
     let mut most = [f64::NEG_INFINITY; LANES];
     for index in 0..groups {
         let at = (index * LANES).min(last);
-        let mean = if rule.raw().is_some() && index * LANES < opened { means[index] } else { means_from(edges, at) };
+        let mean = if rule.normalization_value().is_some() && index * LANES < opened { means[index] } else { means_from(edges, at) };
         let (visits, priors) = (&edges.visits[at..at + LANES], &edges.priors[at..at + LANES]);
         let mut found = [0.0; LANES];
         for lane in 0..LANES {
@@ -149,7 +154,7 @@ pub(super) fn best_bits<R: EdgeScore, const GROUPS: usize>(rule: R, edges: Stati
         scores[index] = found;
         most = higher(most, found);
     }
-    let best = highest_of(most);
+    let best = horizontal_max(most);
     let mut equal = 0;
     for (index, found) in scores.iter().enumerate().take(groups) {
         equal |= equal_bits(*found, best) << (index * LANES).min(last);
@@ -158,16 +163,16 @@ pub(super) fn best_bits<R: EdgeScore, const GROUPS: usize>(rule: R, edges: Stati
     (best, if scored < MASK_BITS { equal & ((1 << scored) - 1) } else { equal }, rule)
 }
 
-/// `best_bits` for at most one group of opened edges, which most nodes have: without a loop.
+/// `argmax_mask` for at most one group of opened edges, which most nodes have: without a loop.
 #[inline(always)]
-pub(super) fn best_of_group<R: EdgeScore>(rule: R, edges: Statistics<'_>, opened: usize) -> (f64, u64, R) {
+pub(super) fn argmax_mask_of_group<R: EdgeScore>(rule: R, edges: Statistics<'_>, opened: usize) -> (f64, u64, R) {
     let (n, sums, priors) = (&edges.visits[..LANES], &edges.sums[..LANES], &edges.priors[..LANES]);
     let (mut visits, mut means) = ([0.0; LANES], [0.0; LANES]);
     for lane in 0..LANES {
         visits[lane] = f64::from(n[lane] as i32);
         means[lane] = sums[lane] / visits[lane];
     }
-    let rule = match rule.raw() {
+    let rule = match rule.normalization_value() {
         None => rule,
         Some(raw) => {
             // Untried edges add 0 to both.
@@ -178,7 +183,7 @@ pub(super) fn best_of_group<R: EdgeScore>(rule: R, edges: Statistics<'_>, opened
                 low[lane] = if means[lane] < own { means[lane] } else { own };
                 high[lane] = if means[lane] > own { means[lane] } else { own };
             }
-            rule.scaled(lowest_of(low), highest_of(high))
+            rule.scaled(horizontal_min(low), horizontal_max(high))
         }
     };
     let mut scores = [f64::NEG_INFINITY; LANES];
@@ -186,12 +191,12 @@ pub(super) fn best_of_group<R: EdgeScore>(rule: R, edges: Statistics<'_>, opened
         let score = rule.score(visits[lane], means[lane], f64::from(priors[lane]));
         scores[lane] = if lane < opened { score } else { f64::NEG_INFINITY };
     }
-    let best = highest_of(scores);
+    let best = horizontal_max(scores);
     (best, equal_bits(scores, best) & ((1 << opened) - 1), rule)
 }
 
 #[inline(always)]
-fn lowest_of(group: [f64; LANES]) -> f64 {
+fn horizontal_min(group: [f64; LANES]) -> f64 {
     let [a, b, c, d] = group;
     let (first, second) = (if c < a { c } else { a }, if d < b { d } else { b });
     if second < first {

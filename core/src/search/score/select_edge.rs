@@ -1,7 +1,7 @@
 //! Selection of an edge by a formula, with SIMD.
 
-use super::argmax::{best_bits, best_of_group, higher, highest_of, score_one, with_scale, LANES, MASK_BITS};
-pub(super) use super::argmax::{EdgeInputs, EdgeScore};
+use super::edge_score::{argmax_mask, argmax_mask_of_group, higher, horizontal_max, score_one, with_scale, LANES, MASK_BITS};
+pub(super) use super::edge_score::{EdgeInputs, EdgeScore};
 use super::NodeContext;
 use crate::runtime::random::Random;
 use crate::tree::{Edges, Statistics};
@@ -37,22 +37,22 @@ pub(super) fn choose<R: EdgeScore>(
 ) -> usize {
     let count = edges.visits.len();
     if count <= SCORE_ALL {
-        let (_, bits, _) = best_bits::<R, 2>(rule, edges, opened, count);
-        return one_of(bits, random);
+        let (_, bits, _) = argmax_mask::<R, 2>(rule, edges, opened, count);
+        return sample_bit(bits, random);
     }
     let (best, bits, rule) = match opened {
-        0..=LANES => best_of_group(rule, edges, opened),
-        5..=8 => best_bits::<R, 2>(rule, edges, opened, opened),
-        9..=16 => best_bits::<R, 4>(rule, edges, opened, opened),
-        17..=MASK_BITS => best_bits::<R, 16>(rule, edges, opened, opened),
+        0..=LANES => argmax_mask_of_group(rule, edges, opened),
+        5..=8 => argmax_mask::<R, 2>(rule, edges, opened, opened),
+        9..=16 => argmax_mask::<R, 4>(rule, edges, opened, opened),
+        17..=MASK_BITS => argmax_mask::<R, 16>(rule, edges, opened, opened),
         _ => return choose_among_many(rule, edges, opened, untried, scores, random),
     };
     if opened == count {
-        return one_of(bits, random);
+        return sample_bit(bits, random);
     }
     let score = rule.score(0.0, f64::NAN, f64::from(untried));
     if score < best {
-        return one_of(bits, random);
+        return sample_bit(bits, random);
     }
     // An untried move wins or ties.
     let bits = if score > best { 0 } else { bits };
@@ -102,7 +102,7 @@ fn choose_among_many<R: EdgeScore>(
     for (score, &prior) in scores[opened..].iter_mut().zip(&edges.priors[opened..]) {
         *score = rule.score(0.0, f64::NAN, f64::from(prior));
     }
-    highest(scores, random)
+    argmax_random_tie(scores, random)
 }
 
 /// Returns the place of the best edge in the general case, with proven results and leaves in flight. `scores` receives every score;
@@ -129,9 +129,9 @@ pub(super) fn choose_general<R: EdgeScore>(
             prior: f64::from(edges.priors[place]),
             proven: edges.links[place].proven(),
         };
-        *score = if edge.proven == Some(-1) && !all_lost { f64::NEG_INFINITY } else { rule.score_any(edge, context.virtual_loss) };
+        *score = if edge.proven == Some(-1) && !all_lost { f64::NEG_INFINITY } else { rule.score_general(edge, context.virtual_loss) };
     }
-    highest(scores, random)
+    argmax_random_tie(scores, random)
 }
 
 /// Returns the scores of the group from `at` on.
@@ -148,7 +148,7 @@ fn group(edges: Statistics<'_>, at: usize, rule: impl EdgeScore) -> [f64; LANES]
 
 /// Draws the place of a bit uniformly; 0 without any.
 #[inline(always)]
-fn one_of(bits: u64, random: &mut Random) -> usize {
+fn sample_bit(bits: u64, random: &mut Random) -> usize {
     if bits & bits.wrapping_sub(1) != 0 {
         let skipped = random.below(bits.count_ones());
         return nth_bit(bits, skipped);
@@ -185,11 +185,11 @@ fn score_in_groups(rule: impl EdgeScore, edges: Statistics<'_>, scores: &mut [f6
         *slot = score;
         best[0] = if score > best[0] { score } else { best[0] };
     }
-    highest_of(best)
+    horizontal_max(best)
 }
 
 /// Returns the place of the highest score; ties are drawn uniformly.
-fn highest(scores: &[f64], random: &mut Random) -> usize {
+fn argmax_random_tie(scores: &[f64], random: &mut Random) -> usize {
     let best = scores.iter().fold(f64::NEG_INFINITY, |best, &score| if score > best { score } else { best });
     one_of_the_highest(scores, best, random)
 }
@@ -218,14 +218,14 @@ mod tests {
     #[test]
     fn highest_score_wins_and_ties_are_uniform() {
         let mut random = Random::new(3, Purpose::Select);
-        assert_eq!(highest(&[0.1, 0.7, 0.3], &mut random), 1);
+        assert_eq!(argmax_random_tie(&[0.1, 0.7, 0.3], &mut random), 1);
         for size in [3usize, 64, 65, 300] {
             let mut scores = vec![0.0; size];
             scores[1] = 1.0;
             scores[size - 1] = 1.0;
             let mut seen = [0; 2];
             for _ in 0..400 {
-                let place = highest(&scores, &mut random);
+                let place = argmax_random_tie(&scores, &mut random);
                 assert!(place == 1 || place == size - 1);
                 seen[usize::from(place == 1)] += 1;
             }
@@ -237,14 +237,14 @@ mod tests {
     fn unique_maximum_draws_no_random_number() {
         let mut random = Random::new(3, Purpose::Select);
         let before = random.clone().next_u64();
-        let _ = highest(&[0.0, 1.0], &mut random);
+        let _ = argmax_random_tie(&[0.0, 1.0], &mut random);
         assert_eq!(random.next_u64(), before);
     }
 
     #[test]
     fn choice_among_lost_edges_is_valid() {
         let mut random = Random::new(3, Purpose::Select);
-        assert!(highest(&[f64::NEG_INFINITY; 3], &mut random) < 3);
+        assert!(argmax_random_tie(&[f64::NEG_INFINITY; 3], &mut random) < 3);
     }
 
     /// Normalised Q plus prior; the prior alone for untried edges.
@@ -257,11 +257,11 @@ mod tests {
             exploit + prior / (1.0 + visits)
         }
 
-        fn score_any(self, edge: EdgeInputs, _virtual_loss: bool) -> f64 {
+        fn score_general(self, edge: EdgeInputs, _virtual_loss: bool) -> f64 {
             self.score(edge.visits, edge.sum / edge.visits, edge.prior)
         }
 
-        fn raw(self) -> Option<f64> {
+        fn normalization_value(self) -> Option<f64> {
             self.0
         }
 
@@ -287,7 +287,7 @@ mod tests {
             let scores: Vec<f64> = (0..count).map(|place| score_one(edges, place, scaled)).collect();
             let (mut short, mut long) = (random.clone(), random.clone());
             let place = choose(rule, edges, opened, untried, &mut Vec::new(), &mut short);
-            assert_eq!(place, highest(&scores, &mut long), "{opened} of {count} tried: {scores:?}");
+            assert_eq!(place, argmax_random_tie(&scores, &mut long), "{opened} of {count} tried: {scores:?}");
             assert_eq!(short.next_u64(), long.next_u64(), "and draws as many numbers");
             random.next_u64();
         }
