@@ -1,4 +1,4 @@
-//! FEN: what is read, what is written, what is refused and with which words.
+//! FEN parsing, formatting and errors.
 #![allow(clippy::unwrap_used)]
 
 use pondertree_core::games::chess::Chess;
@@ -16,7 +16,7 @@ fn error(fen: &str) -> String {
 }
 
 #[test]
-fn what_is_right_goes_through_unchanged() {
+fn valid_fens_round_trip() {
     for fen in [
         START,
         "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
@@ -36,7 +36,7 @@ fn what_is_right_goes_through_unchanged() {
 }
 
 #[test]
-fn an_idle_en_passant_square_is_forgotten() {
+fn en_passant_without_capture_is_dropped() {
     let cases = [
         "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1", // no pawn beside it
         "3k4/8/8/8/3pP3/8/8/3RK3 b - e3 0 1",                          // the pawn beside it is pinned
@@ -47,7 +47,7 @@ fn an_idle_en_passant_square_is_forgotten() {
         assert_eq!(game.fen(), fen.replace("e3", "-"));
         assert_eq!(game, Chess::from_fen(&fen.replace("e3", "-")).unwrap());
     }
-    // And after a double step on the board.
+    // Also after a played double step.
     let mut game = Chess::default();
     let e4 = game.parse_action("e4").unwrap();
     game.play(e4);
@@ -56,7 +56,7 @@ fn an_idle_en_passant_square_is_forgotten() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn invalid_fens_name_the_field() {
     let cases = [
         ("", "6 fields"),
         ("hello", "6 fields"),

@@ -1,4 +1,4 @@
-//! What the hybrid search knows of chess, on positions of random games: exchanges, categories, evaluation, quiescence.
+//! Chess knowledge on positions of random games: static exchange evaluation, move categories, static evaluation, quiescence.
 
 use cozy_chess::{Board, Color, Move, Piece};
 use pondertree_core::chess::evaluation::Pesto;
@@ -48,8 +48,8 @@ fn legal_moves(board: &Board) -> Vec<Move> {
     found
 }
 
-/// The position with colours changed and the board turned upside down.
-fn turned(fen: &str) -> Chess {
+/// The position with colours swapped and the board flipped vertically.
+fn colour_flipped(fen: &str) -> Chess {
     let mut parts = fen.split(' ');
     let mut next = || parts.next().expect("a FEN has six parts").to_owned();
     let swap = |text: &str| -> String {
@@ -63,14 +63,14 @@ fn turned(fen: &str) -> Chess {
     let castling = if castling == "--" { "-".into() } else { castling };
     let en_passant = next().replace('3', "x").replace('6', "3").replace('x', "6");
     let text = format!("{} {side} {castling} {en_passant} {} {}", ranks.join("/"), next(), next());
-    Chess::from_fen(&text).expect("the turned position")
+    Chess::from_fen(&text).expect("the flipped position")
 }
 
-/// The exchange on a square as it is defined: all legal captures there, and either side may stop.
-fn brute(board: &Board, square: cozy_chess::Square, values: &SeeValues) -> i32 {
+/// Reference SEE: negamax over all legal captures on a square, where either side may stop.
+fn reference_see(board: &Board, square: cozy_chess::Square, values: &SeeValues) -> i32 {
     let enemy = board.colors(!board.side_to_move());
     let captures = legal_moves(board).into_iter().filter(|mv| mv.to == square && enemy.has(square));
-    captures.map(|mv| values.gain(board, mv) - brute(&after(board, mv), square, values)).max().unwrap_or(0).max(0)
+    captures.map(|mv| values.gain(board, mv) - reference_see(&after(board, mv), square, values)).max().unwrap_or(0).max(0)
 }
 
 fn after(board: &Board, mv: Move) -> Board {
@@ -80,7 +80,7 @@ fn after(board: &Board, mv: Move) -> Board {
 }
 
 #[test]
-fn exchanges_are_those_of_the_definition() {
+fn see_matches_reference_implementation() {
     let values = SeeValues::default();
     let (mut captures, mut promotions) = (0, 0);
     walk(1, 8_000, |game, _| {
@@ -89,7 +89,7 @@ fn exchanges_are_those_of_the_definition() {
             if board.colors(board.side_to_move()).has(mv.to) {
                 continue; // castling
             }
-            let expected = values.gain(board, mv) - brute(&after(board, mv), mv.to, &values);
+            let expected = values.gain(board, mv) - reference_see(&after(board, mv), mv.to, &values);
             assert_eq!(see(board, mv, &values), expected, "{mv} {game:?}");
             for threshold in [-330, -1, 0, 1, 100, expected, expected + 1] {
                 assert_eq!(see_at_least(board, mv, &values, threshold), expected >= threshold, "{mv} {threshold} {game:?}");
@@ -102,17 +102,17 @@ fn exchanges_are_those_of_the_definition() {
 }
 
 #[test]
-fn an_exchange_of_many_queens_is_soon_over() {
+fn see_of_many_queens_is_bounded() {
     let game = Chess::from_fen("k2qq2q/1q6/8/q2Q3q/8/1Q1Q1Q2/Q5Q1/K2Q4 w - - 0 1").expect("a position");
-    let begun = std::time::Instant::now();
+    let start = std::time::Instant::now();
     for mv in legal_moves(game.board()) {
         assert!(see(game.board(), mv, &SeeValues::default()).abs() <= 1700);
     }
-    assert!(begun.elapsed().as_secs() < 5);
+    assert!(start.elapsed().as_secs() < 5);
 }
 
-/// The rule of the categories once more, in plain words and with the slow tests of each part.
-fn plain_category(game: &Chess, hints: &CategoryOptions, scores: &[(Action, f64)], action: Action) -> MoveCategory {
+/// Reference implementation of the categories.
+fn reference_category(game: &Chess, hints: &CategoryOptions, scores: &[(Action, f64)], action: Action) -> MoveCategory {
     let mut next = game.clone();
     next.play(action);
     let mv = game.legal_move(action).expect("a legal move");
@@ -146,7 +146,7 @@ fn plain_category(game: &Chess, hints: &CategoryOptions, scores: &[(Action, f64)
 }
 
 #[test]
-fn categories_follow_the_rule() {
+fn categories_match_reference_implementation() {
     let mut seen = [0; 10];
     let (mut legal, mut found) = (Vec::new(), Vec::new());
     walk(2, 20_000, |game, random| {
@@ -160,16 +160,16 @@ fn categories_follow_the_rule() {
         assert_eq!(found.len(), legal.len());
         for (&Categorized { action, category, gives_check, .. }, &expected) in found.iter().zip(&legal) {
             assert_eq!((action, gives_check), (expected, game.gives_check(action)));
-            assert_eq!(category, plain_category(game, &hints, &scores, action), "{action} {hints:?} {game:?}");
+            assert_eq!(category, reference_category(game, &hints, &scores, action), "{action} {hints:?} {game:?}");
             seen[category as usize] += 1;
         }
     });
     assert!(seen.iter().all(|&count| count > 200), "{seen:?}");
 }
 
-/// A million positions: every legal move has one category, and no other action has one.
+/// On a million positions.
 #[test]
-fn every_legal_move_has_one_category() {
+fn exactly_the_legal_moves_have_categories() {
     let (mut legal, mut found) = (Vec::new(), Vec::new());
     walk(3, 1_000_000, |game, random| {
         let killers = [Some(random.choose(4672) as Action), Some(random.choose(4672) as Action)];
@@ -192,13 +192,13 @@ fn a_finished_game_has_no_categories() {
 }
 
 #[test]
-fn both_colours_are_scored_alike() {
+fn evaluation_is_colour_symmetric() {
     let mut weights = Pesto::default().weights().clone();
     weights.tempo_bonus = [17, 9];
     for pesto in [Pesto::default(), Pesto::published(), Pesto::new(weights, 100.0).expect("weights")] {
         let mut kinds = [0; 3];
         walk(4, 30_000, |game, _| {
-            let other = turned(&game.fen());
+            let other = colour_flipped(&game.fen());
             assert_eq!(pesto.eval_plus_game_phase(game.board()), pesto.eval_plus_game_phase(other.board()), "{game:?}");
             let quiescence = Quiescence::default();
             let quiet = quiescence.search(game.board(), &pesto);
@@ -206,7 +206,7 @@ fn both_colours_are_scored_alike() {
             assert!(quiet.nodes < 3 * quiescence.max_nodes);
             let squashed = value(game, &pesto, true);
             assert!((-1.0..=1.0).contains(&squashed));
-            // Only against a bare king does a value know more than its score.
+            // The value differs from the squashed score only against a bare king.
             let is_bare = Color::ALL.into_iter().any(|color| game.board().colors(color).len() == 1);
             assert!(is_bare || squashed == pesto.squash(quiet.score), "{game:?}");
             kinds[(quiet.score.signum() + 1) as usize] += 1;
@@ -216,7 +216,7 @@ fn both_colours_are_scored_alike() {
 }
 
 #[test]
-fn without_tempo_the_other_side_sees_the_opposite() {
+fn evaluation_without_tempo_is_antisymmetric() {
     let mut weights = Pesto::default().weights().clone();
     weights.tempo_bonus = [0, 0];
     let pesto = Pesto::new(weights, 100.0).expect("weights");
@@ -227,8 +227,8 @@ fn without_tempo_the_other_side_sees_the_opposite() {
     });
 }
 
-/// Quiescence without a window, pruning by SEE only, for the side to move.
-fn plain_quiescence(board: &Board, pesto: &Pesto, depth: u32, ply: i32) -> i32 {
+/// Reference quiescence search without alpha-beta and delta pruning.
+fn reference_quiescence(board: &Board, pesto: &Pesto, depth: u32, ply: i32) -> i32 {
     let heavy = board.pieces(Piece::Pawn) | board.pieces(Piece::Rook) | board.pieces(Piece::Queen);
     if heavy.is_empty()
         && Chess::from_fen(&board.to_string()).is_ok_and(|game| game.termination().is_some_and(|end| end.name() == "insufficient_material"))
@@ -249,7 +249,7 @@ fn plain_quiescence(board: &Board, pesto: &Pesto, depth: u32, ply: i32) -> i32 {
             None => capture,
         };
         if in_check || wanted && (values.gain(board, mv) >= worth(board, mv, &values) || see(board, mv, &values) >= 0) {
-            best = best.max(-plain_quiescence(&after(board, mv), pesto, depth - 1, ply + 1));
+            best = best.max(-reference_quiescence(&after(board, mv), pesto, depth - 1, ply + 1));
         }
     }
     best
@@ -260,25 +260,32 @@ fn worth(board: &Board, mv: Move, values: &SeeValues) -> i32 {
 }
 
 #[test]
-fn quiescence_is_the_plain_one() {
+fn quiescence_matches_reference_implementation() {
     let pesto = Pesto::default();
     let mut changed = 0;
     walk(6, 6_000, |game, _| {
-        let plain = plain_quiescence(game.board(), &pesto, 3, 0);
+        let expected_score = reference_quiescence(game.board(), &pesto, 3, 0);
         let search = Quiescence { max_depth: 3, max_nodes: u32::MAX, delta_margin: None, values: SeeValues::default() };
-        assert_eq!(search.search(game.board(), &pesto).score, plain, "{game:?}");
-        for (alpha, beta) in [(-100, 100), (plain - 1, plain), (plain, plain + 1)] {
+        assert_eq!(search.search(game.board(), &pesto).score, expected_score, "{game:?}");
+        for (alpha, beta) in [(-100, 100), (expected_score - 1, expected_score), (expected_score, expected_score + 1)] {
             let found = search.search_within(game.board(), &pesto, alpha, beta).score;
-            assert!(if plain <= alpha { plain <= found && found <= alpha } else { plain >= beta || found == plain }, "{game:?}");
-            assert!(plain < beta || found >= beta && found <= plain, "{game:?}");
+            assert!(
+                if expected_score <= alpha {
+                    expected_score <= found && found <= alpha
+                } else {
+                    expected_score >= beta || found == expected_score
+                },
+                "{game:?}"
+            );
+            assert!(expected_score < beta || found >= beta && found <= expected_score, "{game:?}");
         }
-        changed += u32::from(plain != pesto.eval(game.board()));
+        changed += u32::from(expected_score != pesto.eval(game.board()));
     });
     assert!(changed > 1000, "{changed}");
 }
 
 #[test]
-fn a_hanging_queen_is_taken_and_a_mate_is_seen() {
+fn quiescence_takes_hanging_queens_and_scores_mate() {
     let pesto = Pesto::default();
     let search = Quiescence::default();
     let board = |fen: &str| Chess::from_fen(fen).expect("a position").board().clone();
@@ -291,7 +298,7 @@ fn a_hanging_queen_is_taken_and_a_mate_is_seen() {
 }
 
 #[test]
-fn the_start_is_even_but_for_the_right_to_move_and_all_middlegame() {
+fn start_position_scores_tempo_at_full_phase() {
     let start = Chess::default();
     assert_eq!(Pesto::published().eval_plus_game_phase(start.board()), (0, 24));
     assert_eq!(value(&start, &Pesto::published(), false), 0.0);

@@ -1,4 +1,4 @@
-//! Random walks and random text: what must hold in every game of chess, whatever is played or read.
+//! Invariants of chess games on random walks, and parsers on random text.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -21,7 +21,7 @@ fn observe(game: &Chess) -> (Vec<u64>, Vec<f32>) {
     (planes, scalars)
 }
 
-/// One position of a walk.
+/// Checks the invariants of one position.
 fn check(game: &Chess, scratch: &mut Chess) {
     let mut actions = Vec::new();
     game.legal_actions(&mut actions);
@@ -60,7 +60,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn walks_keep_the_invariants(seed in any::<u64>()) {
+    fn random_walks_keep_the_invariants(seed in any::<u64>()) {
         let mut random = Random::new(seed, Purpose::Playout);
         let mut game = Chess::start();
         let mut scratch = Chess::start();
@@ -74,7 +74,7 @@ proptest! {
     }
 }
 
-/// A FEN with some characters replaced, removed, doubled.
+/// A FEN with some characters replaced, removed, inserted.
 fn mutated_fen() -> impl Strategy<Value = String> {
     let fens = prop::sample::select(vec![
         "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
@@ -98,7 +98,7 @@ fn mutated_fen() -> impl Strategy<Value = String> {
     })
 }
 
-/// Any placement of pieces that has the form of a FEN.
+/// A FEN with a random placement of pieces.
 fn any_board() -> impl Strategy<Value = String> {
     let squares = prop::collection::vec(prop::sample::select("........................pnbrqkPNBRQK".chars().collect::<Vec<_>>()), 64);
     (squares, any::<bool>(), prop::sample::select(vec!["-", "KQkq", "K", "q"]), prop::sample::select(vec!["-", "a3", "d6", "e3", "h6"]))
@@ -120,7 +120,7 @@ fn any_board() -> impl Strategy<Value = String> {
         })
 }
 
-/// Reading never panics, and what was read is a position that can be played on and written.
+/// Checks that parsing never panics, and that parsed positions can be played and formatted.
 fn check_read(text: &str) -> Result<(), TestCaseError> {
     match Chess::from_fen(text) {
         Err(Error::InvalidPosition(sentence)) => prop_assert!(sentence.contains("FEN"), "{}", sentence),
@@ -140,24 +140,24 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn any_text_is_read_or_refused(text in ".{0,120}") {
+    fn arbitrary_text_never_panics(text in ".{0,120}") {
         check_read(&text)?;
         let refused = Chess::start().parse_action(&text);
         prop_assert!(refused.is_ok() || matches!(refused, Err(Error::InvalidAction(_))));
     }
 
     #[test]
-    fn any_mutated_fen_is_read_or_refused(text in mutated_fen()) {
+    fn mutated_fens_never_panic(text in mutated_fen()) {
         check_read(&text)?;
     }
 
     #[test]
-    fn any_board_is_read_or_refused(text in any_board()) {
+    fn random_boards_never_panic(text in any_board()) {
         check_read(&text)?;
     }
 
     #[test]
-    fn any_move_text_is_read_or_refused(text in "[NBRQKPO0a-h1-8x=+#-]{0,8}") {
+    fn random_move_text_parses_to_legal_moves_only(text in "[NBRQKPO0a-h1-8x=+#-]{0,8}") {
         for fen in ["r3k2r/1P6/8/8/8/8/6p1/R3K2R w KQkq - 0 1", "r3k2r/1P6/8/8/8/8/6p1/R3K2R b KQkq - 0 1"] {
             let game = Chess::from_fen(fen).expect("a position");
             if let Ok(action) = game.parse_action(&text) {
@@ -167,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn any_action_may_be_played(actions in prop::collection::vec(any::<u16>(), 0..60)) {
+    fn illegal_actions_leave_the_state_unchanged(actions in prop::collection::vec(any::<u16>(), 0..60)) {
         let mut game = Chess::start();
         for action in actions {
             let (before, legal) = (game.clone(), game.is_legal(action));

@@ -1,4 +1,4 @@
-//! Mate search against a plain recursion over states, which knows every draw by the game's own rules.
+//! Mate search against a reference recursion over game states, which respects every draw rule.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pondertree_core::chess::mate::{checks_first, mate_search, Verdict, MAX_DEPTH};
@@ -25,7 +25,7 @@ fn children(state: &Chess) -> Vec<Chess> {
     actions.into_iter().map(play).collect()
 }
 
-/// Whether the side to move mates within `n` moves, played on from here whatever may be claimed here.
+/// Whether the side to move mates within `n` moves; draws claimable at the root are ignored.
 fn mates(state: &Chess, n: u32) -> bool {
     n > 0
         && children(state).iter().any(|child| match child.outcome_in_search() {
@@ -39,7 +39,7 @@ fn mated(state: &Chess, n: u32) -> bool {
     n > 0 && children(state).iter().all(|child| child.outcome_in_search().is_none() && mates(child, n))
 }
 
-fn plain(state: &Chess, depth: u32) -> Verdict {
+fn reference_verdict(state: &Chess, depth: u32) -> Verdict {
     (1..=depth)
         .find_map(|n| match (mates(state, n), mated(state, n)) {
             (true, _) => Some(Verdict::MateIn(n)),
@@ -49,10 +49,10 @@ fn plain(state: &Chess, depth: u32) -> Verdict {
         .unwrap_or(Verdict::Unknown)
 }
 
-/// The search is right, its line is legal and as long as it says, and ends in mate; what checks alone claim is true.
+/// Checks the verdict, that the line is legal, of the stated length and ends in mate, and the proofs of checks alone.
 fn check(game: &Chess, depth: u32) -> Verdict {
     let answer = mate_search(game, depth, None, &|| false).unwrap();
-    assert_eq!(answer.verdict, plain(game, depth), "{game:?}");
+    assert_eq!(answer.verdict, reference_verdict(game, depth), "{game:?}");
     let mut end = game.clone();
     for (ply, &action) in answer.line.iter().enumerate() {
         assert!(end.is_legal(action) && (ply == 0 || end.outcome_in_search().is_none()), "{game:?}");
@@ -76,7 +76,7 @@ fn check(game: &Chess, depth: u32) -> Verdict {
     answer.verdict
 }
 
-/// Endings where much is mate soon, but for the clock.
+/// Endings with short mates, which the halfmove clock may prevent.
 const ENDINGS: [&str; 8] = [
     "7k/8/5K2/8/8/8/8/R7 w - -",
     "7k/8/5K2/6Q1/8/8/8/8 w - -",
@@ -89,7 +89,7 @@ const ENDINGS: [&str; 8] = [
 ];
 
 #[test]
-fn endings_with_every_clock_and_random_histories() {
+fn endings_match_reference_with_all_clocks_and_random_histories() {
     let mut random = Random::new(1, Purpose::Playout);
     let (mut wins, mut losses, mut late) = (0, 0, 0);
     for fen in ENDINGS {
@@ -114,8 +114,8 @@ fn endings_with_every_clock_and_random_histories() {
 }
 
 #[test]
-fn positions_seen_before() {
-    // Shuffled to and fro, the way to the mate becomes a draw by repetition, sooner or later.
+fn repeated_positions_match_reference() {
+    // Shuffling makes the line to the mate a draw by repetition.
     let mut random = Random::new(2, Purpose::Playout);
     let (mut mattered, mut mate) = (0, 0);
     for number in 0..600 {
@@ -157,7 +157,7 @@ fn positions_seen_before() {
 }
 
 #[test]
-fn middlegames() {
+fn middlegames_match_reference() {
     let mut random = Random::new(3, Purpose::Playout);
     let mut decided = 0;
     for _ in 0..40 {
@@ -176,7 +176,7 @@ fn middlegames() {
 }
 
 #[test]
-fn known_mates_and_no_mates() {
+fn known_positions_have_known_verdicts() {
     for (fen, verdict) in [
         // Quiet first moves, a promotion to a rook where the queen would stalemate, and mates that come in time or too late.
         ("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1", Verdict::MateIn(2)),
@@ -195,7 +195,7 @@ fn known_mates_and_no_mates() {
 }
 
 #[test]
-fn a_budget_only_ever_takes_claims_away() {
+fn smaller_budget_never_adds_proofs() {
     let game = state("r5rk/5p1p/5R2/4B3/8/8/7P/7K w - - 0 1");
     let whole = mate_search(&game, 3, None, &|| false).unwrap();
     for budget in 0..=whole.nodes + 5 {
@@ -207,18 +207,18 @@ fn a_budget_only_ever_takes_claims_away() {
 }
 
 #[test]
-fn it_stops_when_told_to() {
-    let asked = std::cell::Cell::new(0);
+fn stop_ends_the_search() {
+    let polls = std::cell::Cell::new(0);
     let stop = || {
-        asked.set(asked.get() + 1);
-        asked.get() == 3
+        polls.set(polls.get() + 1);
+        polls.get() == 3
     };
     let answer = mate_search(&Chess::default(), 30, None, &stop).unwrap();
-    assert_eq!((answer.verdict, asked.get()), (Verdict::Unknown, 3));
+    assert_eq!((answer.verdict, polls.get()), (Verdict::Unknown, 3));
 }
 
 #[test]
-fn refusals() {
+fn finished_games_and_excessive_depth_are_rejected() {
     let over = state("7k/5Q2/8/8/8/8/8/K7 b - - 0 1");
     assert!(matches!(mate_search(&over, 1, None, &|| false), Err(Error::GameOver(_))));
     assert!(matches!(mate_search(&Chess::default(), MAX_DEPTH + 1, None, &|| false), Err(Error::InvalidArgument(_))));

@@ -1,4 +1,4 @@
-//! The small games against slow implementations on arrays that share no code with them, over random games.
+//! The board games against independent array implementations, over random games.
 
 use pondertree_core::games::connect_four::ConnectFour;
 use pondertree_core::games::othello::Othello;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 /// The owner of each cell, row by row from the top.
 type Cells = Vec<Option<u8>>;
 
-/// The rules of a game in their plainest form.
+/// A reference implementation of the rules of a game.
 trait Rules {
     type Fast: Game;
     fn start() -> Cells;
@@ -43,9 +43,9 @@ fn line_owner(cells: &Cells, height: usize, width: usize, length: usize) -> Opti
     owners.next()
 }
 
-struct PlainTicTacToe;
+struct ReferenceTicTacToe;
 
-impl Rules for PlainTicTacToe {
+impl Rules for ReferenceTicTacToe {
     type Fast = TicTacToe;
 
     fn start() -> Cells {
@@ -69,9 +69,9 @@ impl Rules for PlainTicTacToe {
     }
 }
 
-struct PlainConnectFour;
+struct ReferenceConnectFour;
 
-impl Rules for PlainConnectFour {
+impl Rules for ReferenceConnectFour {
     type Fast = ConnectFour;
 
     fn start() -> Cells {
@@ -96,7 +96,7 @@ impl Rules for PlainConnectFour {
     }
 }
 
-struct PlainOthello;
+struct ReferenceOthello;
 
 fn flipped(cells: &Cells, turn: u8, square: usize) -> Vec<usize> {
     let run = |direction| {
@@ -112,7 +112,7 @@ fn has_move(cells: &Cells, turn: u8) -> bool {
     (0..64).any(|square| cells[square].is_none() && !flipped(cells, turn, square).is_empty())
 }
 
-impl Rules for PlainOthello {
+impl Rules for ReferenceOthello {
     type Fast = Othello;
 
     fn start() -> Cells {
@@ -148,7 +148,7 @@ impl Rules for PlainOthello {
     }
 }
 
-/// Plays one random game on both; the number of moves that had no alternative.
+/// Plays a random game on both; returns the number of forced moves.
 fn compare<R: Rules>(seed: u64) -> usize {
     let mut random = Random::new(seed, Purpose::Playout);
     let (mut cells, mut turn) = (R::start(), 0);
@@ -185,7 +185,7 @@ fn compare<R: Rules>(seed: u64) -> usize {
             assert_eq!(game.parse_action(&game.action_to_string(*action)), Ok(*action));
         }
         forced += usize::from(legal.len() == 1);
-        // The move of `play_random` is the one that its contract names.
+        // `play_random` plays the action of its contract.
         let action = legal[random.clone().choose(legal.len() as u32) as usize];
         let mut by_random = game.clone();
         by_random.play_random(&mut random);
@@ -196,8 +196,8 @@ fn compare<R: Rules>(seed: u64) -> usize {
     }
 }
 
-/// What `Game::playout` does where a game does not override it.
-fn plain_playout<G: Game>(game: &mut G, random: &mut Random, max_depth: u32) -> Option<i8> {
+/// The default of `Game::playout`.
+fn default_playout<G: Game>(game: &mut G, random: &mut Random, max_depth: u32) -> Option<i8> {
     for _ in 0..max_depth {
         if let Some(result) = game.outcome_in_search() {
             return Some(result);
@@ -213,13 +213,13 @@ fn compare_playouts<G: Game>() {
         let mut start = G::start();
         if seed % 2 == 1 {
             let prefix = random.below(60);
-            plain_playout(&mut start, &mut random, prefix);
+            default_playout(&mut start, &mut random, prefix);
         }
         for max_depth in [0, 1, random.below(64), u32::MAX] {
             let (mut game, mut expected) = (start.clone(), start.clone());
             let (mut stream, mut expected_stream) = (random.clone(), random.clone());
             let result = game.playout(&mut stream, max_depth);
-            assert_eq!(result, plain_playout(&mut expected, &mut expected_stream, max_depth), "depth {max_depth} from\n{start}");
+            assert_eq!(result, default_playout(&mut expected, &mut expected_stream, max_depth), "depth {max_depth} from\n{start}");
             assert_eq!(game, expected);
             assert_eq!(stream.next_u64(), expected_stream.next_u64(), "other numbers were drawn");
         }
@@ -227,18 +227,18 @@ fn compare_playouts<G: Game>() {
 }
 
 #[test]
-fn playouts_equal_the_plain_ones() {
+fn playouts_match_trait_default() {
     compare_playouts::<TicTacToe>();
     compare_playouts::<ConnectFour>();
     compare_playouts::<Othello>();
 }
 
 #[test]
-fn random_games_of_othello_hold_passes() {
-    assert!((0..100).map(compare::<PlainOthello>).sum::<usize>() > 50);
+fn random_games_of_othello_contain_passes() {
+    assert!((0..100).map(compare::<ReferenceOthello>).sum::<usize>() > 50);
 }
 
-/// The numbers of move sequences of 1 to 8 moves.
+/// Perft at depths 1 to 8.
 fn perft<G: Game>() -> Vec<usize> {
     fn count<G: Game>(game: &G, depth: u32) -> usize {
         let mut legal = Vec::new();
@@ -257,24 +257,24 @@ fn perft<G: Game>() -> Vec<usize> {
 }
 
 #[test]
-fn perft_counts_are_the_known_ones() {
+fn perft_matches_known_counts() {
     assert_eq!(perft::<ConnectFour>(), [7, 49, 343, 2401, 16_807, 117_649, 823_536, 5_673_234]);
     assert_eq!(perft::<Othello>(), [4, 12, 56, 244, 1396, 8200, 55_092, 390_216]);
 }
 
 proptest! {
     #[test]
-    fn tic_tac_toe_agrees(seed: u64) {
-        compare::<PlainTicTacToe>(seed);
+    fn tic_tac_toe_matches_reference(seed: u64) {
+        compare::<ReferenceTicTacToe>(seed);
     }
 
     #[test]
-    fn connect_four_agrees(seed: u64) {
-        compare::<PlainConnectFour>(seed);
+    fn connect_four_matches_reference(seed: u64) {
+        compare::<ReferenceConnectFour>(seed);
     }
 
     #[test]
-    fn othello_agrees(seed: u64) {
-        compare::<PlainOthello>(seed);
+    fn othello_matches_reference(seed: u64) {
+        compare::<ReferenceOthello>(seed);
     }
 }

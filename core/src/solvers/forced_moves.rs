@@ -1,6 +1,6 @@
 //! Forced moves (`forced_depth`): an immediate win, else the replies to an immediate threat.
 //!
-//! Only moves that lose at once are dropped, and only while another remains, so the result of a node is that of all its moves.
+//! Only moves that lose at once are dropped, and only while another remains, so the game-theoretic value does not change.
 
 use crate::games::{Action, World};
 

@@ -1,12 +1,12 @@
-//! Depth-limited minimax over terminal positions: the guard of UCT's answer (`minimax_depth`). Returns proofs only, so that it
-//! never worsens an answer, and visits a bounded number of positions.
+//! Depth-limited minimax over terminal positions, which guards the root move of UCT (`minimax_depth`). Returns proofs only, within
+//! a node budget.
 
 use crate::games::{Action, World};
 
-/// Upper bound of visited positions; moves undecided by then are `Unknown`.
-const BUDGET: u32 = 1 << 20;
-/// Positions between two polls of `stop`.
-const POSITIONS_PER_CHECK: u32 = 1 << 10;
+/// Node budget; moves undecided by then are `Unknown`.
+const NODE_BUDGET: u32 = 1 << 20;
+/// Nodes between two polls of `stop`.
+const NODES_PER_CHECK: u32 = 1 << 10;
 
 /// The proven result of a root action for the player to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub fn minimax<W: World>(state: &W::State, depth: u32, stop: &dyn Fn() -> bool) 
     W::legal_actions(state, &mut legal);
     let mover = W::to_play(state);
     let mut verdicts: Vec<(Action, Verdict)> = legal.into_iter().map(|action| (action, Verdict::Unknown)).collect();
-    let mut budget = Budget { left: BUDGET, stop };
+    let mut budget = Budget { left: NODE_BUDGET, stop };
     for plies in 1..=depth {
         for (action, verdict) in verdicts.iter_mut().filter(|(_, verdict)| *verdict == Verdict::Unknown) {
             let mut after = state.clone();
@@ -48,11 +48,11 @@ pub fn minimax<W: World>(state: &W::State, depth: u32, stop: &dyn Fn() -> bool) 
     verdicts
 }
 
-/// Returns +1 if a win for `player` is forced within `depth` plies, -1 for a loss, 0 for neither, None if the budget is
-/// exhausted. Recursive to `depth`.
+/// Returns +1 for a proven win of `player` within `depth` plies, -1 for a proven loss, 0 for neither, None if the budget is
+/// exhausted.
 fn solve<W: World>(state: &W::State, depth: u32, player: u8, budget: &mut Budget<'_>) -> Option<i8> {
     budget.left = budget.left.checked_sub(1)?;
-    if budget.left % POSITIONS_PER_CHECK == 0 && (budget.stop)() {
+    if budget.left % NODES_PER_CHECK == 0 && (budget.stop)() {
         budget.left = 0;
         return None;
     }

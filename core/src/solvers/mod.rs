@@ -1,4 +1,4 @@
-//! Solvers: Connect 4, depth-limited minimax, forced moves.
+//! Exact solvers.
 
 pub mod connect_four;
 pub mod forced_moves;

@@ -1,7 +1,7 @@
-//! Tables of the elementary endings: king and queen, rook or pawn against king.
+//! Endgame tables (distance to mate in plies) for KQK, KRK and KPK, by retrograde analysis.
 //!
-//! A table is solved on first use, within about a tenth of a second, and stored for the life of the process. A win is claimed
-//! only where no draw by rule can intervene: the 50-move rule, a third repetition.
+//! A table is computed on first use and kept for the life of the process. Wins are claimed only if neither the 50-move rule nor a
+//! threefold repetition can intervene.
 
 mod table;
 
@@ -16,9 +16,9 @@ use table::{Place, Table};
 /// The result of a position for the side to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It mates in that many plies, and not sooner.
+    /// It mates in that many plies; no shorter mate exists.
     Wins(u16),
-    /// It is mated in that many plies, and can hold out as long.
+    /// It is mated in that many plies; no defence is longer.
     Loses(u16),
     /// Neither side can force a mate.
     Drawn,
@@ -41,7 +41,7 @@ pub fn ending(state: &Chess) -> Option<Ending> {
     Some(if to_move == strong { Ending::Wins(plies) } else { Ending::Loses(plies) })
 }
 
-/// Returns each legal action with the result after it, for the side to move there. A mate is a loss in 0 plies.
+/// Returns each legal action with the result of the position after it, for the side to move there. Mate is a loss in 0 plies.
 #[must_use]
 pub fn moves(state: &Chess) -> Vec<(Action, Option<Ending>)> {
     let mut legal = Vec::new();
@@ -59,7 +59,7 @@ pub fn moves(state: &Chess) -> Vec<(Action, Option<Ending>)> {
     legal.into_iter().map(after).collect()
 }
 
-/// Returns the line to the mate with the best play of both sides; empty without one.
+/// Returns the optimal line to the mate; empty without one.
 #[must_use]
 pub fn line(state: &Chess) -> Vec<Action> {
     let mut state = state.clone();
@@ -79,17 +79,21 @@ pub fn line(state: &Chess) -> Vec<Action> {
     line
 }
 
-/// Returns the stronger side, its piece, and all squares from White's side.
+/// Returns the strong side, its piece, and the squares relative to it.
 fn read(board: &Board) -> Option<(Color, Piece, Place)> {
     let strong = if board.colors(Color::White).len() == 2 { Color::White } else { Color::Black };
     let kind = [Piece::Queen, Piece::Rook, Piece::Pawn].into_iter().find(|&kind| !board.pieces(kind).is_empty())?;
     let piece = board.colored_pieces(strong, kind).into_iter().next()?;
     let rights = board.castle_rights(strong);
     if rights.short.is_some() || rights.long.is_some() {
-        return None; // castling is a move that the tables do not know
+        return None; // the tables exclude castling
     }
-    let seen = |square: Square| square.relative_to(strong);
-    Some((strong, kind, Place { king: seen(board.king(strong)), enemy: seen(board.king(!strong)), piece: seen(piece) }))
+    let relative = |square: Square| square.relative_to(strong);
+    Some((
+        strong,
+        kind,
+        Place { strong_king: relative(board.king(strong)), weak_king: relative(board.king(!strong)), piece: relative(piece) },
+    ))
 }
 
 fn table(kind: Piece) -> &'static Table {
@@ -109,7 +113,7 @@ fn table(kind: Piece) -> &'static Table {
     cell.get_or_init(|| Table::new(kind, &needed))
 }
 
-/// Waits for a table that is being solved, and holds others back.
+/// Locks the computation of tables, after a running one has finished.
 pub(crate) fn lock_all() -> MutexGuard<'static, ()> {
     static BUILDING: Mutex<()> = Mutex::new(());
     BUILDING.lock().unwrap_or_else(PoisonError::into_inner)
@@ -124,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn both_colours_know_the_same() {
+    fn results_are_colour_symmetric() {
         assert_eq!(known("7k/8/5K2/8/8/8/8/R7 w - - 0 1"), Some(Ending::Wins(3)));
         assert_eq!(known("r7/8/8/8/8/5k2/8/7K b - - 0 1"), Some(Ending::Wins(3)));
         assert_eq!(known("7k/5K2/8/8/8/8/8/R7 b - - 0 1"), Some(Ending::Loses(2)));
@@ -133,11 +137,11 @@ mod tests {
     }
 
     #[test]
-    fn a_win_that_a_rule_may_spoil_is_none() {
+    fn wins_near_the_50_move_limit_are_not_claimed() {
         assert_eq!(known("7k/8/5K2/8/8/8/8/R7 w - - 97 80"), Some(Ending::Wins(3)));
         assert_eq!(known("7k/8/5K2/8/8/8/8/R7 w - - 98 80"), None);
         assert_eq!(known("8/8/8/8/8/4k3/4P3/4K3 w - - 98 80"), Some(Ending::Drawn));
-        // Once more, and it would be a third time: nothing is claimed as long as that hangs over the way.
+        // A further occurrence would be the third, so no win is claimed.
         let mut game = Chess::from_fen("7k/8/5K2/8/8/8/8/R7 w - - 0 1").expect("a position");
         for text in ["Ra2", "Kg8", "Ra1", "Kh8"] {
             assert!(ending(&game).is_some());
@@ -148,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn castling_and_more_pieces_are_not_in_the_tables() {
+    fn castling_and_other_material_are_not_in_the_tables() {
         assert_eq!(known("4k3/8/8/8/8/8/8/4K2R w K - 0 1"), None);
         assert!(matches!(known("4k3/8/8/8/8/8/8/4K2R w - - 0 1"), Some(Ending::Wins(_))));
         assert_eq!(known("4k3/p7/8/8/8/8/8/4K2R w - - 0 1"), None);
@@ -156,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_with_the_mate() {
+    fn lines_end_in_mate() {
         for fen in ["8/8/8/8/8/2k5/8/K6R w - - 0 1", "8/8/8/4k3/8/8/4P3/4K3 b - - 0 1", "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"] {
             let mut game = Chess::from_fen(fen).expect("a position");
             let Some(Ending::Wins(plies) | Ending::Loses(plies)) = ending(&game) else {

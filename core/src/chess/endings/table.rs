@@ -1,4 +1,4 @@
-//! Retrograde analysis of one ending: White's king and one piece against a king.
+//! Retrograde analysis of one ending; White is the strong side.
 //!
 //! One byte per position: 0 if not won, else plies to mate plus 1. Mirrored so that White's king is on files a to d.
 
@@ -7,37 +7,37 @@ use cozy_chess::{get_bishop_moves, get_king_moves, get_pawn_attacks, get_rook_mo
 /// White's king on 32 squares, Black's king on 64, the piece on 64.
 const POSITIONS: usize = 32 * 64 * 64;
 
-/// Upper bound of plies to mate: the longest win, of a pawn, takes 28 moves.
-const MOST_PLIES: usize = 64;
+/// Upper bound of plies to mate; the longest win, with a pawn, takes 28 moves.
+const MAX_PLIES: usize = 64;
 
 /// The squares of the pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    pub king: Square,
-    pub enemy: Square,
+    pub strong_king: Square,
+    pub weak_king: Square,
     pub piece: Square,
 }
 
 impl Place {
     fn index(self) -> usize {
-        let mirror = |square: Square| if self.king as usize % 8 < 4 { square } else { square.flip_file() };
-        let [king, enemy, piece] = [self.king, self.enemy, self.piece].map(|square| mirror(square) as usize);
-        ((king / 8 * 4 + king % 8) * 64 + enemy) * 64 + piece
+        let mirror = |square: Square| if self.strong_king as usize % 8 < 4 { square } else { square.flip_file() };
+        let [strong_king, weak_king, piece] = [self.strong_king, self.weak_king, self.piece].map(|square| mirror(square) as usize);
+        ((strong_king / 8 * 4 + strong_king % 8) * 64 + weak_king) * 64 + piece
     }
 
     /// Returns whether the squares are consistent, whoever is to move.
     fn is_possible(self, kind: Piece) -> bool {
         let on_last_ranks = matches!(self.piece.rank(), Rank::First | Rank::Eighth);
-        self.king != self.enemy
-            && self.piece != self.king
-            && self.piece != self.enemy
-            && !get_king_moves(self.king).has(self.enemy)
+        self.strong_king != self.weak_king
+            && self.piece != self.strong_king
+            && self.piece != self.weak_king
+            && !get_king_moves(self.strong_king).has(self.weak_king)
             && !(kind == Piece::Pawn && on_last_ranks)
     }
 
-    /// Returns the squares that the piece attacks. Black's king blocks none: stepping back leaves it attacked.
+    /// Returns the squares that the piece attacks, through the weak king, which cannot evade along the line.
     fn attacks(self, kind: Piece) -> BitBoard {
-        let blockers = self.king.bitboard();
+        let blockers = self.strong_king.bitboard();
         match kind {
             Piece::Queen => get_rook_moves(self.piece, blockers) | get_bishop_moves(self.piece, blockers),
             Piece::Rook => get_rook_moves(self.piece, blockers),
@@ -45,20 +45,20 @@ impl Place {
         }
     }
 
-    /// Returns whether it can be White's move: Black is not in check.
+    /// Returns whether the position is legal with White to move: Black is not in check.
     fn is_white_to_move(self, kind: Piece) -> bool {
-        self.is_possible(kind) && !self.attacks(kind).has(self.enemy)
+        self.is_possible(kind) && !self.attacks(kind).has(self.weak_king)
     }
 
-    /// Returns the squares Black's king may go to, capture of an unguarded piece included.
+    /// Returns the legal moves of the weak king, capture of an unguarded piece included.
     fn escapes(self, kind: Piece) -> BitBoard {
-        get_king_moves(self.enemy) & !get_king_moves(self.king) & !self.attacks(kind)
+        get_king_moves(self.weak_king) & !get_king_moves(self.strong_king) & !self.attacks(kind)
     }
 
-    /// Returns the positions from which a quiet move of White leads here; some may not be legal with White to move.
+    /// Returns the predecessors by a quiet move of White; some may be illegal with White to move.
     fn before(self, kind: Piece) -> impl Iterator<Item = Self> {
-        let (king, piece) = (self.king.bitboard(), self.piece.bitboard());
-        let taken = king | piece | self.enemy.bitboard();
+        let (strong_king, piece) = (self.strong_king.bitboard(), self.piece.bitboard());
+        let taken = strong_king | piece | self.weak_king.bitboard();
         let back = match kind {
             Piece::Queen => get_rook_moves(self.piece, taken) | get_bishop_moves(self.piece, taken),
             Piece::Rook => get_rook_moves(self.piece, taken),
@@ -68,8 +68,8 @@ impl Place {
                 one | BitBoard(one.0 >> 8) & Rank::Second.bitboard()
             }
         };
-        let kings = get_king_moves(self.king) & !taken;
-        let by_king = kings.into_iter().map(move |king| Self { king, ..self });
+        let kings = get_king_moves(self.strong_king) & !taken;
+        let by_king = kings.into_iter().map(move |strong_king| Self { strong_king, ..self });
         let by_piece = (back & !taken).into_iter().map(move |piece| Self { piece, ..self });
         by_king.chain(by_piece)
     }
@@ -83,17 +83,17 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Solves the ending of a queen, rook or pawn; a pawn's needs the `promoted` two.
+    /// Solves the ending of a queen, rook or pawn; a pawn needs the tables of queen and rook, `promoted`.
     pub(super) fn new(kind: Piece, promoted: &[&Self]) -> Self {
         let mut table = Self { kind, white_to_move: vec![0; POSITIONS], black_to_move: vec![0; POSITIONS] };
         // By plies to mate: wins of White by promotion, and losses of Black.
-        let mut promotions: Vec<Vec<Place>> = vec![Vec::new(); MOST_PLIES];
+        let mut promotions: Vec<Vec<Place>> = vec![Vec::new(); MAX_PLIES];
         let mut lost = Vec::new();
         for place in all_places() {
             if !place.is_possible(kind) {
                 continue;
             }
-            if place.attacks(kind).has(place.enemy) {
+            if place.attacks(kind).has(place.weak_king) {
                 if place.escapes(kind).is_empty() {
                     table.black_to_move[place.index()] = 1;
                     lost.push(place);
@@ -102,10 +102,10 @@ impl Table {
                 promotions[usize::from(plies) + 1].push(place);
             }
         }
-        for plies in (1..MOST_PLIES).step_by(2) {
+        for plies in (1..MAX_PLIES).step_by(2) {
             let mut won: Vec<Place> = std::mem::take(&mut promotions[plies]);
             won.extend(lost.drain(..).flat_map(|place: Place| place.before(kind)));
-            // Skips known positions first, which are most.
+            // Tests for known positions first, the most frequent case.
             won.retain(|place| {
                 let byte = &mut table.white_to_move[place.index()];
                 let is_new = *byte == 0 && place.is_white_to_move(kind);
@@ -113,8 +113,8 @@ impl Table {
                 is_new
             });
             for place in won {
-                for enemy in get_king_moves(place.enemy) {
-                    let before = Place { enemy, ..place };
+                for weak_king in get_king_moves(place.weak_king) {
+                    let before = Place { weak_king, ..place };
                     let index = before.index();
                     if table.black_to_move[index] == 0 && before.is_possible(kind) && table.is_lost(before) {
                         table.black_to_move[index] = plies as u8 + 2;
@@ -136,7 +136,7 @@ impl Table {
     fn is_lost(&self, place: Place) -> bool {
         let escapes = place.escapes(self.kind);
         // Capturing the piece leaves two kings: never won.
-        let lets_win = |enemy| self.white_to_move[Place { enemy, ..place }.index()] != 0;
+        let lets_win = |weak_king| self.white_to_move[Place { weak_king, ..place }.index()] != 0;
         !escapes.is_empty() && escapes.into_iter().all(lets_win)
     }
 }
@@ -152,9 +152,9 @@ impl Place {
 
 /// Returns all placements of three pieces with White's king on files a to d.
 fn all_places() -> impl Iterator<Item = Place> {
-    let kings = Square::ALL.into_iter().filter(|king| (*king as usize) % 8 < 4);
-    kings.flat_map(|king| {
-        Square::ALL.into_iter().flat_map(move |enemy| Square::ALL.into_iter().map(move |piece| Place { king, enemy, piece }))
+    let kings = Square::ALL.into_iter().filter(|strong_king| (*strong_king as usize) % 8 < 4);
+    kings.flat_map(|strong_king| {
+        Square::ALL.into_iter().flat_map(move |weak_king| Square::ALL.into_iter().map(move |piece| Place { strong_king, weak_king, piece }))
     })
 }
 
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn endings_are_as_long_as_they_are_known_to_be() {
+    fn longest_wins_match_known_values() {
         let (queen, rook) = (Table::new(Piece::Queen, &[]), Table::new(Piece::Rook, &[]));
         let pawn = Table::new(Piece::Pawn, &[&queen, &rook]);
         // A queen or a rook always wins if it moves first; of a pawn's 163,328 positions, 124,960 are won.

@@ -1,9 +1,9 @@
-//! A cheap filter for mate searches: the king's escape squares and the attackers near it.
+//! A cheap filter for mate searches by the king's escape squares and attackers.
 
 use cozy_chess::{get_bishop_moves, get_king_moves, get_knight_moves, get_pawn_attacks, get_rook_moves, BitBoard, Board, Piece};
 
-/// Upper bound of escape squares with two attackers near; with at most one escape square any attacker suffices.
-const FEW_FLIGHTS: u32 = 3;
+/// Upper bound of escape squares with two attackers; with at most one escape square any attack suffices.
+const MAX_ESCAPES: u32 = 3;
 
 /// Returns whether the king of the side not to move has few escape squares and attackers near it.
 #[must_use]
@@ -32,8 +32,8 @@ pub(super) fn is_in_danger(board: &Board) -> bool {
     for slider in own & (board.pieces(Piece::Rook) | queens) {
         add(get_rook_moves(slider, occupied));
     }
-    let flights = (free & !attacked).len();
-    flights <= 1 || attackers >= 2 && flights <= FEW_FLIGHTS
+    let escapes = (free & !attacked).len();
+    escapes <= 1 || attackers >= 2 && escapes <= MAX_ESCAPES
 }
 
 #[cfg(test)]
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kings_that_can_be_mated_are_in_danger_and_free_ones_are_not() {
+    fn danger_separates_mating_attacks_from_free_kings() {
         let dangerous = [
             "7k/6pp/8/8/8/8/8/R5K1 w - - 0 1",                                    // the back rank, in a corner
             "r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5Q2/PPPP1PPP/RNB1K1NR w KQkq - 0 1", // queen and bishop on f7

@@ -1,9 +1,8 @@
-//! The proof search of mates: one attacking move must mate, every defence must fail.
+//! Depth-first AND/OR search for mates: an OR node needs one mating attack, an AND node must refute every defence.
 //!
 //! Proofs do not depend on the path to a position, so that one table serves all paths:
-//! - A position that occurred twice in the game is a draw when it recurs. One that occurred once or never would have to occur
-//!   twice on the line to the mate; but the line of a shortest mate never returns to a position, since it would mate from there
-//!   at once.
+//! - A position that occurred twice in the game is a draw when it recurs. Any other position would have to occur at least twice on
+//!   the line, but the line of a shortest mate repeats no position.
 //! - The halfmove clock is part of the key where the 50-move rule can apply.
 
 use cozy_chess::{Board, Move, Piece, Square};
@@ -12,15 +11,15 @@ use super::table::{Key, Table};
 use crate::chess::Checks;
 use crate::games::chess::{board_after, has_move, is_insufficient, Chess};
 
-/// Positions between two polls of `stop`.
+/// Nodes between two polls of `stop`.
 const NODES_PER_CHECK: u64 = 1 << 12;
 
-/// The moves that the attacker may try.
+/// The moves searched for the attacker.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attack {
-    /// All: what is not proven is disproven.
+    /// All moves: unproven means disproven.
     FullWidth,
-    /// Checks alone: what is not proven is unknown.
+    /// Checks alone: unproven means unknown.
     Checks,
 }
 
@@ -32,13 +31,13 @@ pub(super) struct Prover<'a> {
     /// Whether the 50-move rule can apply.
     clock_matters: bool,
     table: Table,
-    /// The moves of all positions on the current line, packed, with their rank in the high bits.
+    /// Stack of the moves along the current line, packed, with their ordering rank in the high bits.
     moves: Vec<u32>,
-    /// The last refuting reply, by moves left.
+    /// The last refuting defence, by moves left.
     killers: [u16; super::MAX_DEPTH as usize + 1],
-    /// Visited positions.
+    /// Visited nodes.
     pub nodes: u64,
-    /// Upper bound of visited positions.
+    /// Upper bound of visited nodes.
     pub budget: u64,
     stop: &'a dyn Fn() -> bool,
 }
@@ -73,7 +72,7 @@ impl<'a> Prover<'a> {
     }
 
     /// Returns whether the side to move mates within `n` >= 1 moves; the position is no draw.
-    pub(super) fn mates(&mut self, board: &Board, n: u8) -> Option<bool> {
+    pub(super) fn attacker_mates(&mut self, board: &Board, n: u8) -> Option<bool> {
         self.visit()?;
         let mover = board.side_to_move();
         if board.colors(mover).len() == 1 {
@@ -84,25 +83,25 @@ impl<'a> Prover<'a> {
             return Some(checks.mate_in_one().is_some());
         }
         let key = self.key(board, false);
-        let known = self.table.get(key).unwrap_or_default();
-        if known.mate != 0 && known.mate <= n {
+        let entry = self.table.get(key).unwrap_or_default();
+        if entry.proven_within != 0 && entry.proven_within <= n {
             return Some(true);
         }
-        if known.none >= n {
+        if entry.disproven_within >= n {
             return Some(false);
         }
-        if known.none == 0 {
+        if entry.disproven_within == 0 {
             if let Some(mv) = checks.mate_in_one() {
                 self.table.put(key, 1, true, pack(mv));
                 return Some(true);
             }
         }
         let first = self.moves.len();
-        self.push_attacks(board, &checks, known.best);
+        self.push_attacks(board, &checks, entry.best);
         let mut proof = 0;
         for place in first..self.moves.len() {
             let mv = unpack(self.moves[place]);
-            if self.mated(&board_after(board, mv), n - 1)? {
+            if self.defender_is_mated(&board_after(board, mv), n - 1)? {
                 proof = pack(mv);
                 break;
             }
@@ -113,27 +112,27 @@ impl<'a> Prover<'a> {
     }
 
     /// Returns whether the side to move is mated within `n` >= 1 moves of the attacker, whatever it plays.
-    fn mated(&mut self, board: &Board, n: u8) -> Option<bool> {
+    fn defender_is_mated(&mut self, board: &Board, n: u8) -> Option<bool> {
         self.visit()?;
         if self.is_drawn(board) {
             return Some(!board.checkers().is_empty() && !has_move(board));
         }
-        self.loses(board, n)
+        self.defender_is_mated_at_root(board, n)
     }
 
-    /// `loses` for the root, which is searched even if it is a draw.
-    pub(super) fn loses(&mut self, board: &Board, n: u8) -> Option<bool> {
+    /// `defender_is_mated` for the root, which is searched even if it is a draw.
+    pub(super) fn defender_is_mated_at_root(&mut self, board: &Board, n: u8) -> Option<bool> {
         let key = self.key(board, true);
-        let known = if n > 1 { self.table.get(key).unwrap_or_default() } else { Default::default() };
-        if known.mate != 0 && known.mate <= n {
+        let entry = if n > 1 { self.table.get(key).unwrap_or_default() } else { Default::default() };
+        if entry.proven_within != 0 && entry.proven_within <= n {
             return Some(true);
         }
-        if known.none >= n {
+        if entry.disproven_within >= n {
             return Some(false);
         }
         let first = self.moves.len();
         let killer = self.killers[usize::from(n)];
-        self.push_defences(board, known.best, killer);
+        self.push_defences(board, entry.best, killer);
         if self.moves.len() == first {
             return Some(!board.checkers().is_empty());
         }
@@ -141,7 +140,7 @@ impl<'a> Prover<'a> {
         for place in first..self.moves.len() {
             let mv = unpack(self.moves[place]);
             let next = board_after(board, mv);
-            if self.is_drawn(&next) || !self.mates(&next, n)? {
+            if self.is_drawn(&next) || !self.attacker_mates(&next, n)? {
                 refutation = pack(mv);
                 break;
             }
@@ -156,7 +155,7 @@ impl<'a> Prover<'a> {
         Some(refutation == 0)
     }
 
-    /// Attacking moves: the best known first, then checks, captures and promotions, quiet moves.
+    /// Pushes attacking moves: hash move, checks, captures and promotions, quiet moves.
     fn push_attacks(&mut self, board: &Board, checks: &Checks<'_>, best: u16) {
         let first = self.moves.len();
         let theirs = board.colors(!board.side_to_move());
@@ -182,7 +181,7 @@ impl<'a> Prover<'a> {
         self.moves[first..].sort_unstable();
     }
 
-    /// Replies: refutations here or in sibling positions, captures, king moves, the rest.
+    /// Pushes defences: hash move, killer, captures, king moves, the rest.
     fn push_defences(&mut self, board: &Board, best: u16, killer: u16) {
         let first = self.moves.len();
         let theirs = board.colors(!board.side_to_move());
@@ -195,8 +194,8 @@ impl<'a> Prover<'a> {
         self.moves[first..].sort_unstable();
     }
 
-    /// Returns the line of a mate proven within exactly `n` moves for the side to move or against it (`attacks` false): the
-    /// attacker's shortest, the defender's longest.
+    /// Returns the line of a shortest mate, proven in `n` moves for the side to move or against it (`attacks` false), with the
+    /// longest defence.
     pub(super) fn line(&mut self, board: &Board, n: u8, attacks: bool) -> Option<Vec<Move>> {
         let (mut board, mut left, mut attacks) = (board.clone(), n, attacks);
         let mut line = Vec::new();
@@ -221,7 +220,7 @@ impl<'a> Prover<'a> {
         self.push_attacks(board, &checks, best);
         let moves: Vec<Move> = self.moves.drain(first..).map(unpack).collect();
         for mv in moves {
-            if self.mated(&board_after(board, mv), n - 1)? {
+            if self.defender_is_mated(&board_after(board, mv), n - 1)? {
                 return Some(Some(mv));
             }
         }
@@ -233,7 +232,7 @@ impl<'a> Prover<'a> {
         self.push_defences(board, 0, 0);
         let moves: Vec<Move> = self.moves.drain(first..).map(unpack).collect();
         for mv in moves {
-            if n == 1 || !self.mates(&board_after(board, mv), n - 1)? {
+            if n == 1 || !self.attacker_mates(&board_after(board, mv), n - 1)? {
                 return Some(Some(mv));
             }
         }
@@ -241,7 +240,7 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// Packs a move in 15 bits; never 0, since no move ends where it began.
+/// Packs a move in 15 bits; never 0, since from and to differ.
 #[inline]
 fn pack(mv: Move) -> u16 {
     (mv.promotion.map_or(0, |piece| piece as u16) << 12) | ((mv.from as u16) << 6) | mv.to as u16
@@ -257,7 +256,7 @@ fn unpack(packed: u32) -> Move {
     Move { from: square(6), to: square(0), promotion }
 }
 
-/// Adds the rank of a packed move in the high bits.
+/// Packs a move with its ordering rank in the high bits.
 #[inline]
 fn ranked(mv: Move, rank: u32, best: u16, killer: u16) -> u32 {
     let packed = pack(mv);
@@ -277,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_tells_positions_apart_where_it_can_matter() {
+    fn key_contains_the_halfmove_clock_near_100() {
         let key = |clock: u32, depth: u32| {
             let state = Chess::from_fen(&format!("7k/8/5K2/8/8/8/8/R7 w - - {clock} 90")).unwrap();
             Prover::new(&state, depth, Attack::FullWidth, 0, &|| false).key(state.board(), false)
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn moves_keep_what_they_are_when_packed() {
+    fn packed_moves_round_trip() {
         for promotion in [None, Some(Piece::Knight), Some(Piece::Bishop), Some(Piece::Rook), Some(Piece::Queen)] {
             for (from, to) in [(Square::A7, Square::A8), (Square::H2, Square::G1), (Square::B1, Square::A1)] {
                 let mv = Move { from, to, promotion };

@@ -3,11 +3,11 @@
 use cozy_chess::{Board, Color, Piece};
 
 /// Maximum number of entries: 24 MiB.
-const MOST: usize = 1 << 20;
+const MAX_ENTRIES: usize = 1 << 20;
 /// Initial number of entries: searches at leaves need no more.
-const LEAST: usize = 1 << 5;
+const INITIAL_ENTRIES: usize = 1 << 5;
 /// Entries per bucket.
-const PLACES: usize = 4;
+const BUCKET_SIZE: usize = 4;
 
 /// Key of a position and a side (attack or defence), in 128 bits; equal keys are taken for equal positions.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -27,23 +27,23 @@ impl Key {
     }
 }
 
-/// What the table stores: proven within `mate` moves (0: unproven), disproven within `none` moves; the move that proved
-/// (attack) or disproved (defence) last.
+/// A table entry: moves within which mate is proven (0: unproven) and disproven, and the move that last proved (attack) or
+/// disproved (defence) it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Entry {
     key: Key,
-    pub mate: u8,
-    pub none: u8,
+    pub proven_within: u8,
+    pub disproven_within: u8,
     pub best: u16,
 }
 
 impl Entry {
-    fn worth(&self) -> u8 {
-        self.mate.max(self.none)
+    fn depth(&self) -> u8 {
+        self.proven_within.max(self.disproven_within)
     }
 }
 
-/// A growing hash table; a full one replaces the cheapest entries.
+/// A growing hash table; a full one replaces the shallowest entry of a bucket.
 #[derive(Default)]
 pub(super) struct Table {
     entries: Vec<Entry>,
@@ -52,9 +52,9 @@ pub(super) struct Table {
 
 impl Table {
     #[inline]
-    fn places(&self, key: Key) -> std::ops::Range<usize> {
-        let first = key.0 as usize & (self.entries.len() - 1) & !(PLACES - 1);
-        first..first + PLACES
+    fn bucket(&self, key: Key) -> std::ops::Range<usize> {
+        let first = key.0 as usize & (self.entries.len() - 1) & !(BUCKET_SIZE - 1);
+        first..first + BUCKET_SIZE
     }
 
     /// Returns the entry of a position.
@@ -63,49 +63,49 @@ impl Table {
         if self.entries.is_empty() {
             return None;
         }
-        self.entries[self.places(key)].iter().find(|entry| entry.key == key && entry.worth() > 0).copied()
+        self.entries[self.bucket(key)].iter().find(|entry| entry.key == key && entry.depth() > 0).copied()
     }
 
     /// Stores the result of a search within `n` moves.
     pub(super) fn put(&mut self, key: Key, n: u8, proven: bool, best: u16) {
-        if self.entries.len() < MOST && self.used * 2 >= self.entries.len() {
+        if self.entries.len() < MAX_ENTRIES && self.used * 2 >= self.entries.len() {
             self.grow();
         }
         let mut entry = self.get(key).unwrap_or(Entry { key, ..Entry::default() });
         if proven {
-            entry.mate = if entry.mate == 0 { n } else { entry.mate.min(n) };
+            entry.proven_within = if entry.proven_within == 0 { n } else { entry.proven_within.min(n) };
         } else {
-            entry.none = entry.none.max(n);
+            entry.disproven_within = entry.disproven_within.max(n);
         }
         if best != 0 {
             entry.best = best;
         }
-        self.place(entry);
+        self.insert(entry);
     }
 
-    fn place(&mut self, entry: Entry) {
-        let places = self.places(entry.key);
-        let slots = &mut self.entries[places];
-        let mut cheapest = 0;
-        for (place, slot) in slots.iter().enumerate() {
+    fn insert(&mut self, entry: Entry) {
+        let bucket = self.bucket(entry.key);
+        let slots = &mut self.entries[bucket];
+        let mut shallowest = 0;
+        for (offset, slot) in slots.iter().enumerate() {
             if slot.key == entry.key {
-                cheapest = place;
+                shallowest = offset;
                 break;
             }
-            if slot.worth() < slots[cheapest].worth() {
-                cheapest = place;
+            if slot.depth() < slots[shallowest].depth() {
+                shallowest = offset;
             }
         }
-        self.used += usize::from(slots[cheapest].worth() == 0);
-        slots[cheapest] = entry;
+        self.used += usize::from(slots[shallowest].depth() == 0);
+        slots[shallowest] = entry;
     }
 
     fn grow(&mut self) {
-        let larger = vec![Entry::default(); (self.entries.len() * 4).max(LEAST)];
+        let larger = vec![Entry::default(); (self.entries.len() * 4).max(INITIAL_ENTRIES)];
         let entries = std::mem::replace(&mut self.entries, larger);
         self.used = 0;
-        for entry in entries.into_iter().filter(|entry| entry.worth() > 0) {
-            self.place(entry);
+        for entry in entries.into_iter().filter(|entry| entry.depth() > 0) {
+            self.insert(entry);
         }
     }
 }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_are_found_again_and_only_they() {
+    fn table_returns_only_exact_keys() {
         let mut table = Table::default();
         assert!(table.get(Key(1, 2)).is_none());
         for number in 0..10_000 {
@@ -123,7 +123,7 @@ mod tests {
         }
         for number in 0..10_000 {
             if let Some(entry) = table.get(Key(number * 977, number)) {
-                assert_eq!((entry.mate, entry.none), if number % 2 == 0 { (2, 0) } else { (0, 2) });
+                assert_eq!((entry.proven_within, entry.disproven_within), if number % 2 == 0 { (2, 0) } else { (0, 2) });
                 assert_eq!(entry.best, number as u16);
             }
             assert!(table.get(Key(number * 977, number + 1)).is_none());
@@ -133,12 +133,12 @@ mod tests {
     }
 
     #[test]
-    fn bounds_only_get_tighter_and_the_cheap_is_forgotten_first() {
+    fn bounds_tighten_and_shallow_entries_are_replaced() {
         let mut table = Table::default();
         for (n, proven) in [(5, true), (3, true), (4, true), (1, false), (2, false), (1, false)] {
             table.put(Key(8, 8), n, proven, 0);
         }
-        let entry = table.get(Key(8, 8)).map(|entry| (entry.mate, entry.none));
+        let entry = table.get(Key(8, 8)).map(|entry| (entry.proven_within, entry.disproven_within));
         assert_eq!(entry, Some((3, 2)));
         // All of these map to the same bucket at every size.
         for number in 0..20 {

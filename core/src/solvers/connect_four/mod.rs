@@ -1,7 +1,4 @@
-//! An exact solver of Connect 4: value and plies with best play.
-//!
-//! `position` generates moves and threats, `table` is the transposition table, `search` the null-window search; this module
-//! distributes positions over threads and converts scores.
+//! Exact solver of Connect 4: value and distance to the end by null-window alpha-beta with a shared transposition table.
 
 mod position;
 mod search;
@@ -16,7 +13,7 @@ use crate::games::connect_four::{ConnectFour, COLUMNS};
 use crate::games::{Action, Game};
 use position::{cells_of, Position, CELLS};
 use search::{win_at, Search};
-use table::{Table, MOST};
+use table::{Table, MAX_SCORE};
 
 /// Interval between two polls of `stop`.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
@@ -24,9 +21,9 @@ const STOP_INTERVAL: Duration = Duration::from_millis(20);
 /// Options and limits of `solve`.
 #[derive(Clone, Copy, Debug)]
 pub struct SolveOptions {
-    /// Solve the value alone, not the plies: many times as fast.
+    /// Solve the value without the plies, many times as fast.
     pub weak: bool,
-    /// Threads that share the positions.
+    /// Number of threads; positions are distributed over them.
     pub threads: usize,
     /// Bytes of the shared transposition table, at least 128 KiB.
     pub memory: usize,
@@ -94,8 +91,8 @@ pub fn solve(states: &[ConnectFour], options: &SolveOptions, stop: &mut dyn FnMu
     Ok(answers)
 }
 
-/// Returns the table size that speeds up a position most: late positions need little, and clearing more costs more than
-/// solving. It doubles with every 1.5 stones less, as the number of nodes does.
+/// Returns the optimal table size in bytes: clearing a large table costs more than solving a late position. It doubles per 1.5
+/// stones fewer, as the number of nodes does.
 fn useful_memory(state: &ConnectFour) -> usize {
     let [own, other] = state.own_and_other();
     let missing = 24_u32.saturating_sub((own | other).count_ones());
@@ -105,14 +102,15 @@ fn useful_memory(state: &ConnectFour) -> usize {
 /// Returns None if the search was cut off.
 fn answer(search: &mut Search<'_>, state: &ConnectFour, weak: bool) -> Option<Solution> {
     let position = Position::of(state);
-    let most = if weak { 1 } else { MOST };
+    let bound = if weak { 1 } else { MAX_SCORE };
     let mut moves = Vec::with_capacity(COLUMNS as usize);
     for column in 0..COLUMNS {
         let cell = position.landing() & cells_of(column);
         if cell == 0 {
             continue;
         }
-        let score = if position.wins_by(cell) { win_at(position.stones + 1) } else { -search.score(&position.after(cell), -most, most)? };
+        let score =
+            if position.wins_by(cell) { win_at(position.stones + 1) } else { -search.score(&position.after(cell), -bound, bound)? };
         moves.push((column as Action, ending(score, position.stones, weak)));
     }
     Some(Solution { moves, nodes: search.nodes })
@@ -121,7 +119,7 @@ fn answer(search: &mut Search<'_>, state: &ConnectFour, weak: bool) -> Option<So
 fn ending(score: i8, stones: u32, weak: bool) -> Ending {
     let last = match score {
         0 => CELLS,
-        // Two stone counts have this score: take the one at which the winner has just moved.
+        // Two stone counts have this score: the one at which the winner has just moved.
         _ => {
             let last = CELLS + 2 - 2 * u32::from(score.unsigned_abs());
             let winner_moves_now = score > 0;

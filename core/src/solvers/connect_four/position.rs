@@ -13,7 +13,7 @@ const ODD_ROWS: u64 = BOTTOM * 0b1_0101;
 pub(super) struct Position {
     own: u64,
     filled: u64,
-    /// Empty cells that complete a line of the player to move, playable now or later; of the opponent.
+    /// Winning cells (threats) of the player to move, playable or not; of the opponent.
     own_wins: u64,
     other_wins: u64,
     /// Stones on the board.
@@ -45,19 +45,18 @@ impl Position {
         self.own_wins & cell != 0
     }
 
-    /// Returns the moves, as cells, after which the opponent cannot win at once. Requires that the player to move cannot
-    /// either.
+    /// Returns the non-losing moves, as cells: the opponent cannot win at once. Requires that the player to move cannot either.
     #[inline]
     pub(super) fn safe_moves(&self) -> u64 {
         let landing = self.landing();
         let forced = self.other_wins & landing;
         let moves = match forced {
             0 => landing,
-            // One stone answers one threat; two cannot be answered.
+            // One stone blocks one threat; a double threat is lost.
             _ if forced & (forced - 1) == 0 => forced,
             _ => return 0,
         };
-        // A stone directly below a winning cell of the opponent gives that cell away.
+        // A stone directly below a winning cell of the opponent makes it playable.
         moves & !(self.other_wins >> 1)
     }
 
@@ -74,11 +73,11 @@ impl Position {
         }
     }
 
-    /// Returns the threat score of the player who moved last, for move ordering: 2 per winning cell, 3 if zugzwang will let
-    /// that player fill it (odd rows, counted from 1, for the first player, even ones for the second); a playable cell is
+    /// Returns the threat score of the player who moved last, for move ordering: 2 per winning cell, 3 if zugzwang lets that
+    /// player fill it (odd rows, counted from 1, for the first player, even ones for the second); a playable cell is
     /// blocked at once.
     #[inline]
-    pub(super) fn threat_worth(&self) -> u32 {
+    pub(super) fn threat_score(&self) -> u32 {
         let rows = if self.stones % 2 == 1 { ODD_ROWS } else { ODD_ROWS << 1 };
         2 * self.other_wins.count_ones() + (self.other_wins & !self.landing() & rows).count_ones()
     }
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn winning_and_safe_moves_are_those_that_playing_shows() {
+    fn threats_match_played_positions() {
         random_games(400, |state, _| {
             let position = Position::of(state);
             assert_eq!(position.wins_at_once(), can_win(state), "{state}");
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_tell_positions_apart_but_not_from_their_mirror_images() {
+    fn keys_are_unique_up_to_mirroring() {
         let mut seen: HashMap<u64, ConnectFour> = HashMap::new();
         random_games(400, |state, actions| {
             let position = Position::of(state);
