@@ -31,7 +31,7 @@ pub fn solve_connect_four(
         let options = SolveOptions { weak, threads, memory, max_nodes: max_nodes.unwrap_or(u64::MAX) };
         // Seconds beyond the clock's range are no limit.
         let deadline = seconds.and_then(|seconds| Instant::now().checked_add(Duration::try_from_secs_f64(seconds).ok()?));
-        let (answers, raised) = py.detach(|| {
+        let (solutions, raised) = py.detach(|| {
             let mut raised = None;
             let mut stop = || {
                 if let Err(error) = Python::attach(|py| py.check_signals()) {
@@ -39,8 +39,8 @@ pub fn solve_connect_four(
                 }
                 raised.is_some() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
             };
-            let answers = connect_four::solve(&states, &options, &mut stop);
-            (answers, raised)
+            let solutions = connect_four::solve(&states, &options, &mut stop);
+            (solutions, raised)
         });
         if let Some(error) = raised {
             return Err(error);
@@ -48,7 +48,7 @@ pub fn solve_connect_four(
         let plain = |answer: connect_four::Solution| {
             (answer.moves.into_iter().map(|(action, ending)| (action, ending.value, ending.plies)).collect(), answer.nodes)
         };
-        Ok(answers.or_python()?.into_iter().map(|answer| answer.map(plain)).collect())
+        Ok(solutions.or_python()?.into_iter().map(|answer| answer.map(plain)).collect())
     })
 }
 

@@ -116,12 +116,12 @@ proptest! {
             next
         }).collect();
         let unfinished: Vec<_> = open.iter().copied().filter(|next| next.outcome().is_none()).collect();
-        let mut answers = solve(&unfinished, &SolveOptions { threads: 3, ..STRONG }, &mut || false).expect("not over").into_iter();
+        let mut solutions = solve(&unfinished, &SolveOptions { threads: 3, ..STRONG }, &mut || false).expect("not over").into_iter();
         for (next, (_, ending)) in open.iter().zip(solve_one(&state, &STRONG).moves) {
             let (value, length) = match next.outcome() {
                 Some(result) => (-result.abs(), 0),
                 None => {
-                    let replies = answers.next().flatten().expect("solved").moves;
+                    let replies = solutions.next().flatten().expect("solved").moves;
                     replies.into_iter().map(|(_, reply)| value_and_plies(reply)).max_by_key(|&reply| rank(reply)).expect("a move")
                 }
             };
@@ -148,8 +148,8 @@ proptest! {
 fn node_limit_and_stop_return_none() {
     let (late, early) = (after(random_actions(1, 34)), ConnectFour::start());
     let options = SolveOptions { max_nodes: 20_000, threads: 2, ..WEAK };
-    let answers = solve(&[early, late, early], &options, &mut || false).expect("not over");
-    assert_eq!(answers.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, false]);
+    let solutions = solve(&[early, late, early], &options, &mut || false).expect("not over");
+    assert_eq!(solutions.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, false]);
     let polls = Cell::new(0);
     let mut stop = || {
         polls.set(polls.get() + 1);

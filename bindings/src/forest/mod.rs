@@ -1,11 +1,11 @@
 //! The Python class `Forest`. Its lock is only tried: `stop` works from another thread, and reentering a running search is
 //! refused. Every method goes through `Forest::call`.
 
-mod answers;
 pub mod any;
 mod latent;
 mod offload;
 mod pipeline;
+mod root_results;
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -210,8 +210,8 @@ impl Forest {
                 rewards: if paid { &rewards[row * players..(row + 1) * players] } else { &[] },
                 legal: &legal_actions[legal_offsets[row]..legal_offsets[row + 1]],
             };
-            let answers: Vec<StepResult<'_>> = (0..rows).map(answer).collect();
-            forest.step(&answers).or_python()
+            let results: Vec<StepResult<'_>> = (0..rows).map(answer).collect();
+            forest.step(&results).or_python()
         })
     }
 

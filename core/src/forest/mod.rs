@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-mod answers;
 mod apply;
 mod compiled;
 mod external;
@@ -10,6 +9,7 @@ pub(crate) mod latent;
 pub(crate) mod offload;
 pub(crate) mod pipeline;
 pub(crate) mod pipeline_latent;
+mod root_results;
 pub(crate) mod row_layout;
 pub(crate) mod rows;
 

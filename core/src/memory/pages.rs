@@ -73,15 +73,15 @@ fn map_huge() -> Option<NonNull<u8>> {
     use libc::{madvise, mmap, MADV_HUGEPAGE, MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, PROT_READ, PROT_WRITE};
     // SAFETY: a new anonymous mapping at any address.
     #[expect(unsafe_code, reason = "see above")]
-    let wide = unsafe { mmap(std::ptr::null_mut(), 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) };
-    if wide == MAP_FAILED {
+    let mapping = unsafe { mmap(std::ptr::null_mut(), 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) };
+    if mapping == MAP_FAILED {
         return None;
     }
     // Twice the size contains an aligned page; the rest is unmapped.
-    let wide = wide.cast::<u8>();
-    let before = wide.align_offset(HUGE);
-    let start = NonNull::new(wide.wrapping_add(before))?;
-    unmap(NonNull::new(wide)?, before);
+    let mapping = mapping.cast::<u8>();
+    let before = mapping.align_offset(HUGE);
+    let start = NonNull::new(mapping.wrapping_add(before))?;
+    unmap(NonNull::new(mapping)?, before);
     unmap(NonNull::new(start.as_ptr().wrapping_add(HUGE))?, HUGE - before);
     // SAFETY: advice about an owned mapping; without huge pages it has no effect.
     #[expect(unsafe_code, reason = "see above")]

@@ -204,7 +204,7 @@ impl TreeColumns {
         if nodes == 0 || nodes >= Link::INDEX as usize {
             return Err(format!("node_value has {nodes} entries"));
         }
-        let kept = |wanted: bool, width: usize| if wanted { nodes * width } else { 0 };
+        let length = |wanted: bool, width: usize| if wanted { nodes * width } else { 0 };
         for (name, length, right) in [
             ("node_edges", self.node_edges.len(), nodes),
             ("node_opened", self.node_opened.len(), nodes),
@@ -213,10 +213,10 @@ impl TreeColumns {
             ("node_end", self.node_end.len(), nodes),
             ("node_proven", self.node_proven.len(), nodes),
             ("node_distance", self.node_distance.len(), nodes),
-            ("node_slot", self.node_slot.len(), kept(shape.slots, 1)),
+            ("node_slot", self.node_slot.len(), length(shape.slots, 1)),
             ("node_rewards", self.node_rewards.len(), nodes * shape.reward_width),
-            ("node_values", self.node_values.len(), kept(shape.player_values, shape.players)),
-            ("node_gain", self.node_gain.len(), kept(shape.model_columns, 1)),
+            ("node_values", self.node_values.len(), length(shape.player_values, shape.players)),
+            ("node_gain", self.node_gain.len(), length(shape.model_columns, 1)),
             ("edge_visits", self.edge_visits.len(), edges),
             ("edge_value", self.edge_value.len(), edges),
             ("edge_prior", self.edge_prior.len(), edges),

@@ -128,8 +128,8 @@ mod tests {
             }
             assert!(table.get(Key(number * 977, number + 1)).is_none());
         }
-        let kept = (0..10_000).filter(|&number| table.get(Key(number * 977, number)).is_some()).count();
-        assert!(kept > 9_000, "{kept}");
+        let found = (0..10_000).filter(|&number| table.get(Key(number * 977, number)).is_some()).count();
+        assert!(found > 9_000, "{found}");
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub fn solve(states: &[ConnectFour], options: &SolveOptions, stop: &mut dyn FnMu
     }
     let table = Table::new(states.iter().map(useful_memory).sum::<usize>().min(options.memory));
     let (halt, next) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let mut answers = vec![None; states.len()];
+    let mut solutions = vec![None; states.len()];
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
         for _ in 0..options.threads.clamp(1, states.len().max(1)) {
@@ -79,7 +79,7 @@ pub fn solve(states: &[ConnectFour], options: &SolveOptions, stop: &mut dyn FnMu
         drop(sender);
         loop {
             match receiver.recv_timeout(STOP_INTERVAL) {
-                Ok((row, answer)) => answers[row] = answer,
+                Ok((row, answer)) => solutions[row] = answer,
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -88,7 +88,7 @@ pub fn solve(states: &[ConnectFour], options: &SolveOptions, stop: &mut dyn FnMu
             }
         }
     });
-    Ok(answers)
+    Ok(solutions)
 }
 
 /// Returns the optimal table size in bytes: clearing a large table costs more than solving a late position. It doubles per 1.5
