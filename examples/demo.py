@@ -50,7 +50,7 @@ def play(console: Console, simulations: int) -> None:
         engine.follow(report.best.action)
         caption = Text(f"{engine.position.history[-1]} {verdict}", "dim")
         pictures.append(Group(output.draw_board(engine.position), caption, ""))
-    output.put(console, Columns(pictures, padding=(0, 3)))
+    output.print_renderable(console, Columns(pictures, padding=(0, 3)))
     console.print(engine.position.outcome(), style="bold")
 
 

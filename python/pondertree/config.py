@@ -63,7 +63,7 @@ def parse_tagged_number(value: Any, name: str, tag: str) -> tuple[bool, float]:
     """Returns (whether a tag is given, the number) from a number or the pair `(tag, number)`."""
     if isinstance(value, tuple) and len(value) == 2 and value[0] == tag:
         return True, validation.number(value[1], f"{name}[1]")
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, str)) or value is None:
         raise InvalidArgumentError(f'{name} must be a number or ("{tag}", number), not {validation.shown(value)}')
     return False, validation.number(value, name)
 

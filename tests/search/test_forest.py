@@ -181,3 +181,7 @@ def test_reset_tree_draws_new_random_numbers() -> None:
         tree.reset(ConnectFour())
         seen.add(tuple(tree.simulate(50).result().visits.tolist()))
     assert len(seen) > 7
+
+
+def test_repr_names_the_game_and_the_number_of_trees() -> None:
+    assert repr(pondertree.UCT(seed=1).forest([TicTacToe()] * 3)) == "<Forest: 3 trees of tic_tac_toe>"

@@ -69,6 +69,9 @@ class Forest:
             for index in range(len(states)):
                 world.set_gumbel(index)
 
+    def __repr__(self) -> str:
+        return f"<Forest: {len(self)} trees of {self._info.name}>"
+
     def __len__(self) -> int:
         return len(self._states)
 

@@ -31,6 +31,12 @@ def simulations(default: int) -> Any:
     return option(DefaultSimulations(default), _simulations, optional=True)
 
 
+_SIMULATIONS_DOC = """
+`num_simulations` is the number of simulations of each search: one number, a list with one per row of a batch, or None
+for a search that `time_limit` alone ends.
+"""
+
+
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
 def preset(cls: Preset) -> Preset:
     """Turns a search into a dataclass whose constructor suggests the nearest option for an unknown keyword."""
@@ -46,7 +52,9 @@ def preset(cls: Preset) -> Preset:
         construct(self, *args, **kwargs)
 
     made.__init__ = construct_checked
-    made.__doc__ = f"{inspect.cleandoc(made.__doc__)}\n\n{inspect.cleandoc(SearchOptions.__doc__ or '')}"
+    made.__doc__ = "\n\n".join(
+        inspect.cleandoc(part) for part in (made.__doc__, _SIMULATIONS_DOC, SearchOptions.__doc__ or "")
+    )
     return cls
 
 
