@@ -234,7 +234,7 @@ def test_reentrant_call_from_model_raises(preset: Any) -> None:
         lambda: forest.advance(0, 0),
     ):
         model.change = lambda answer, entered=entered: entered()
-        with pytest.raises(pondertree.PondertreeError, match="already running|while `simulate` runs"):
+        with pytest.raises(pondertree.PondertreeError, match=r"already running|while `simulate` runs"):
             forest.simulate(3)
         assert forest.result(0).simulations == 0
     model.change = None
