@@ -80,11 +80,19 @@ def first_play_urgency(value: Any, name: str) -> Any:
     return value
 
 
+def _engine_names(part: type[Any]) -> tuple[str, ...]:
+    """Returns the names of the fields of a class that cross to the engine."""
+    return tuple(each.name for each in fields(part) if each.metadata.get("engine"))
+
+
 def _reader_of(part: Any) -> Callable[[Any], dict[str, Any]]:
     """Returns a function that reads the engine fields of class `part` from an object that has fields of these names."""
-    names = tuple(each.name for each in fields(part) if each.metadata.get("engine"))
-    if len(names) < 2:
-        return lambda source: {name: getattr(source, name) for name in names}
+    names = _engine_names(part)
+    if not names:
+        return lambda source: {}
+    if len(names) == 1:
+        name, read_one = names[0], operator.attrgetter(names[0])
+        return lambda source: {name: read_one(source)}
     read = operator.attrgetter(*names)  # one call for all fields: short searches spend much of their time here
     return lambda source: dict(zip(names, read(source), strict=True))
 
@@ -138,6 +146,8 @@ class SearchOptions:
 
 _OPTION_NAMES = tuple(SearchOptions.__dataclass_fields__)
 _read_options = operator.attrgetter(*_OPTION_NAMES)
+_SHARED_NAMES = _engine_names(SearchOptions)
+_read_shared = operator.attrgetter(*_SHARED_NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +262,10 @@ class LeafAnalysisConfig(Protocol):
         ...
 
 
+_GAME_FIELDS = ("num_players", "zero_sum", "has_rewards", "num_actions")
+_read_game = operator.attrgetter(*_GAME_FIELDS)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchConfig:
     """The complete configuration of a search in one game, as the engine receives it."""
@@ -283,7 +297,8 @@ class SearchConfig:
 
     def to_data(self) -> dict[str, Any]:
         """Returns the configuration as plain data for the engine."""
-        data = _engine_reader(SearchConfig)(self) | _engine_reader(SearchOptions)(self.options)
+        data = dict(zip(_CONFIG_NAMES, _read_config(self), strict=True))
+        data.update(zip(_SHARED_NAMES, _read_shared(self.options), strict=True))
         data["leaf"], data["rule"] = self.leaf, self.rule.to_data()
         data["analysis"] = None if self.analysis is None else self.analysis.to_data()
         return data
@@ -293,11 +308,11 @@ class SearchConfig:
 
         `network` is a learned model, and by default the evaluator.
         """
-        for name in ("minimax_depth", "forced_depth"):
-            if getattr(self, name) and not info.is_two_player_zero_sum:
-                raise InvalidArgumentError(
-                    f"{name} needs a zero-sum game of two players without rewards; {info.name} is not one"
-                )
+        if (self.minimax_depth or self.forced_depth) and not info.is_two_player_zero_sum:
+            name = "minimax_depth" if self.minimax_depth else "forced_depth"
+            raise InvalidArgumentError(
+                f"{name} needs a zero-sum game of two players without rewards; {info.name} is not one"
+            )
         data = self.to_data()
         max_memory = data.pop("max_memory")
         data["rule"]["num_actions"] = info.num_actions
@@ -308,14 +323,17 @@ class SearchConfig:
             data["max_depth"] = 0
         if not info.compiled:
             data["leaf"] = "external"
-        for name in ("num_players", "zero_sum", "has_rewards", "num_actions"):
-            data[name] = getattr(info, name)
+        data.update(zip(_GAME_FIELDS, _read_game(info), strict=True))
         return data
 
     def engine_threads(self, network: Any, trees: int) -> int:
         """Returns the number of threads that the engine starts beside `network`: at most one per CPU."""
         rows = trees * self.options.in_flight
         return useful_threads(max(self.options.threads, threads_with_network(network, rows)))
+
+
+_CONFIG_NAMES = _engine_names(SearchConfig)
+_read_config = operator.attrgetter(*_CONFIG_NAMES)
 
 
 def threads_with_network(network: Any, rows: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 #: Called after each batch or time slice with the numbers of simulations done and requested.
 Progress = Callable[[int, int], object]
@@ -11,8 +11,7 @@ Progress = Callable[[int, int], object]
 UNLIMITED = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """The default limits of `Forest.simulate`."""
 
     num_simulations: int | Sequence[int] | None
