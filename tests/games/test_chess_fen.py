@@ -86,7 +86,7 @@ def test_invalid_fens_are_refused(fen: str) -> None:
 
 def test_fen_without_clocks_and_with_idle_en_passant() -> None:
     assert Chess("4k3/8/8/8/8/8/8/4K2R w K -").fen() == "4k3/8/8/8/8/8/8/4K2R w K - 0 1"
-    # Nobody can capture: the square is forgotten, as in python-chess.
+    # No pawn can capture there: the square is dropped, as in python-chess.
     fen = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1"
     assert Chess(fen).fen() == chess.Board(fen).fen() == fen.replace("e3", "-")
 

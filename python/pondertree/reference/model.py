@@ -99,7 +99,7 @@ def mask_policy(policy: Any, legal_actions: Sequence[int]) -> Any:
 
     A PyTorch tensor keeps its gradient, dtype and device; anything else becomes a NumPy array.
 
-    Trap: the MuZero specification calls this function without defining it, and masks elsewhere by -1e32, which
+    Trap: the MuZero specification calls this function without defining it, and masks in other places by -1e32, which
     overflows in half precision. Without any legal action the softmax would be undefined, so that is an error.
     """
     if library_of(policy) == "torch":
