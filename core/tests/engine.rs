@@ -25,7 +25,7 @@ fn config<G: Game>() -> SearchConfig {
         zero_sum: true,
         has_rewards: false,
         discount: 1.0,
-        num_actions: G::NUM_ACTIONS,
+        num_actions: G::start().dimensions().num_actions,
         max_nodes: None,
         max_bytes: None,
         threads: 1,

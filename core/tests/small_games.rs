@@ -162,7 +162,7 @@ fn compare<R: Rules>(seed: u64) -> usize {
         assert_eq!(legal, expected, "{game}");
         assert_eq!(game.outcome(), over.then(|| R::result(&cells)), "{game}");
         assert_eq!(game.to_play(), turn);
-        assert!((0..=R::Fast::NUM_ACTIONS as Action + 1).all(|action| game.is_legal(action) == legal.contains(&action)));
+        assert!((0..=game.dimensions().num_actions as Action + 1).all(|action| game.is_legal(action) == legal.contains(&action)));
         assert!(legal.len() <= R::Fast::MAX_LEGAL);
 
         let (mut planes, mut scalars) = ([0; 2], [9.0]);

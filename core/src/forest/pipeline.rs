@@ -74,6 +74,12 @@ impl<W: World> Forest<W> {
 }
 
 impl<G: Analyzed> Forest<Compiled<G>> {
+    /// Returns the layout of requests.
+    #[must_use]
+    pub fn row_layout(&self) -> RowLayout {
+        self.trees.first().map_or_else(|| RowLayout::of(&G::start()), |tree| RowLayout::of(&tree.search_state.root))
+    }
+
     /// Applies the responses to the batch of group `index`, if given, and gathers the next batch into `requests`, if given. Returns
     /// None, and changes nothing, if the responses fail the fast check: NaN, +inf, no finite logit, a negative or infinite
     /// probability, or |value| > 1 + `VALUE_TOLERANCE`. `apply` then validates in detail.
@@ -87,7 +93,7 @@ impl<G: Analyzed> Forest<Compiled<G>> {
         requests: Option<&mut [u64]>,
     ) -> Result<Option<BatchStatus>, Error> {
         let range = self.group_or_all(Some(index))?;
-        let layout = RowLayout::of::<G>();
+        let layout = self.row_layout();
         let size = chunk_size(range.len(), self.threads);
         let Self { config, trees, groups, threads, .. } = self;
         let (config, threads, group) = (&*config, *threads, &mut groups[index]);

@@ -9,5 +9,19 @@ pub mod othello;
 pub mod tic_tac_toe;
 mod world;
 
-pub use game::{unpack_observation, Action, Game};
+pub use game::{unpack_observation, Action, Dimensions, Game, Symmetry};
 pub use world::{Compiled, Latent, PythonGame, World};
+
+/// The registry of compiled games: calls `$then!` with its arguments and, for each game, the class in Python, the state, and in games
+/// with several starts the argument of the constructor, which `Game::parse_start` reads, with the signature.
+#[macro_export]
+macro_rules! for_each_game {
+    ($then:ident $($arguments:tt)*) => {
+        $then! { $($arguments)*
+            [TicTacToe, $crate::games::tic_tac_toe::TicTacToe]
+            [ConnectFour, $crate::games::connect_four::ConnectFour]
+            [Othello, $crate::games::othello::Othello]
+            [Chess, $crate::games::chess::Chess, fen "(fen=None)"]
+        }
+    };
+}

@@ -8,7 +8,7 @@ use std::fmt;
 use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{parse_by_name, square_name, stone_symbol, write_status};
 use crate::error::Error;
-use crate::games::{Action, Game};
+use crate::games::{Action, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
 
 const PASS: Action = 64;
@@ -160,17 +160,23 @@ impl Othello {
 
 impl Game for Othello {
     const NAME: &'static str = "othello";
-    const NUM_ACTIONS: usize = 65;
+    const TITLE: &'static str = "Othello";
+    const ALIASES: &'static [&'static str] = &["reversi"];
+    const OPENING_PLIES: u32 = 6;
     /// Four squares are occupied from the start.
     const MAX_LEGAL: usize = 60;
-    const PLANES: usize = 2;
-    const SCALARS: usize = 1;
-    const HEIGHT: usize = 8;
-    const WIDTH: usize = 8;
 
     #[inline]
     fn start() -> Self {
         Self::with_discs(1 << 28 | 1 << 35, 1 << 27 | 1 << 36, 0)
+    }
+
+    fn dimensions(&self) -> Dimensions {
+        Dimensions { num_actions: 65, planes: 2, scalars: 1, height: 8, width: 8 }
+    }
+
+    fn symmetries(&self) -> Vec<Symmetry> {
+        Symmetry::of_square(self.dimensions())
     }
 
     #[inline]

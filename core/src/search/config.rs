@@ -219,7 +219,7 @@ impl<W: World> WorldConfig<W> {
     #[must_use]
     pub(crate) fn shape(&self) -> Shape {
         Shape {
-            max_edges: W::MAX_LEGAL.unwrap_or(self.num_actions),
+            max_edges: W::MAX_LEGAL.map_or(self.num_actions, |most| most.min(self.num_actions)),
             players: self.num_players,
             count_in_flight: self.in_flight > 1,
             slots: W::HAS_SLOTS,
