@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -155,6 +156,13 @@ def no_iterator(value: Any, name: str, several: str) -> None:
     """Raises `InvalidArgumentError` for an iterator, which has no length and can be read only once."""
     if isinstance(value, Iterator) and not hasattr(value, "legal_actions"):
         raise InvalidArgumentError(f"{name} is a {type(value).__name__}: give a list for several {several}")
+
+
+def check_fields(part: Any, section: str = "") -> None:
+    """Applies the checks that the fields of a dataclass declare (`config.option`); errors name `section` + field."""
+    for each in fields(part):
+        if "check" in each.metadata:
+            each.metadata["check"](getattr(part, each.name), section + each.name)
 
 
 def per_row(value: Any, rows: int, name: str, check: Callable[[Any, str], Any] | None = None) -> list[Any]:
