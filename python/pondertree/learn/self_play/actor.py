@@ -21,7 +21,7 @@ from pondertree.learn.config.game_spec import GameSpec, next_state
 from pondertree.learn.config.schema import Config
 from pondertree.learn.config.sections import SelfPlayConfig
 from pondertree.learn.data.observations import observation_bytes
-from pondertree.learn.data.ragged import LegalActions
+from pondertree.learn.data.policy_targets import LegalActions
 from pondertree.learn.data.records import GameRecord, check_games
 from pondertree.learn.self_play.episode import CONSECUTIVE_SEARCHES, Episode, Resignation
 from pondertree.learn.self_play.searches import searches_of

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.learn.config.schema import Config
-from pondertree.learn.data.policy_targets import pruned_policy
-from pondertree.learn.data.ragged import LegalActions
+from pondertree.learn.data.policy_targets import LegalActions, pruned_policy
 from pondertree.presets import AlphaZero, Gumbel, MuZero
 from pondertree.search.base import Search
 from pondertree.search.forest import Forest
