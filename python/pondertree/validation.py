@@ -64,8 +64,8 @@ def useful_threads(requested: int) -> int:
     return min(requested, usable_cpus()) if requested > 1 else requested
 
 
-def number(value: Any, name: str, *, least: float = -math.inf, most: float = math.inf) -> float:
-    """Returns a finite number from `least` to `most`."""
+def number(value: Any, name: str, *, least: float = -math.inf, most: float = math.inf, finite: bool = True) -> float:
+    """Returns a number from `least` to `most`; with `finite=False` also an infinite one or NaN."""
     try:
         if isinstance(value, (bool, np.bool_, str, bytes)):
             raise TypeError(f"a {type(value).__name__} is not a number")
@@ -76,6 +76,8 @@ def number(value: Any, name: str, *, least: float = -math.inf, most: float = mat
         raise InvalidArgumentError(f"{name} must be a number that a float can hold") from error
     except Exception as error:
         raise InvalidArgumentError(f"{name} must be a number, not {shown(value)}") from error
+    if not finite:
+        return result
     if not math.isfinite(result):
         raise InvalidArgumentError(f"{name} must be a finite number, not {result}")
     if not least <= result <= most:
