@@ -39,8 +39,8 @@ from pondertree.node import Node
 from pondertree.optional import lazy_names
 from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
 from pondertree.result import SearchResult
+from pondertree.search.arguments import Temperature
 from pondertree.search.forest import Forest
-from pondertree.search.temperature import Temperature
 from pondertree.search.tree import Tree
 from pondertree.specifications.uct import playout
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pondertree import chess, learn, match, models, reference, testing, tune
     from pondertree.chess.hybrid import Hybrid
     from pondertree.config import MCTSConfig, MuZeroConfig
-    from pondertree.networks.loading import load
+    from pondertree.networks import load
     from pondertree.specifications.muzero import select_action
 
 __version__ = "0.1.0"
@@ -111,7 +111,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "chess": None,
         "learn": None,
-        "load": "networks.loading",
+        "load": "networks",
         "match": None,
         "models": None,
         "reference": None,

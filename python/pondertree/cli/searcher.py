@@ -17,8 +17,8 @@ from pondertree.drawing import SearchedNode
 from pondertree.errors import GameContractError
 from pondertree.presets import UCT
 from pondertree.reference import uct as reference
+from pondertree.search.arguments import UNLIMITED
 from pondertree.search.base import Search
-from pondertree.search.limits import UNLIMITED
 
 #: Seconds per search slice.
 SLICE = 0.1

@@ -25,7 +25,7 @@ from pondertree.learn.config.sections import (
     ReplayConfig,
     SelfPlayConfig,
 )
-from pondertree.networks.architecture import NetworkConfig
+from pondertree.networks import NetworkConfig
 from pondertree.validation import brief
 
 ALGORITHMS = ("gumbel", "alphazero", "muzero")

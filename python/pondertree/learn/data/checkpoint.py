@@ -22,9 +22,9 @@ from pondertree import validation
 from pondertree.config import bounded_int, option
 from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.files import arrays_of, current_format, reading, sync_folder
-from pondertree.learn.config.schema import Config, text_of_config
+from pondertree.learn.config import Config, text_of_config
 from pondertree.learn.data.records import GameRecord, from_columns, to_columns
-from pondertree.networks.run_files import OLD, PLAYER, STATE, list_checkpoints
+from pondertree.networks import OLD, PLAYER, STATE, list_checkpoints
 from pondertree.optional import require
 from pondertree.validation import brief
 

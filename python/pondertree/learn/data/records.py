@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pondertree.errors import InvalidArgumentError, PondertreeError
 from pondertree.games import packed_line
-from pondertree.learn.config.game_spec import GameSpec
+from pondertree.learn.config import GameSpec
 
 #: Numbers, and actions or their counts, of many moves.
 Floats = NDArray[np.float32]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.learn.config.game_spec import GameSpec
-from pondertree.learn.config.sections import ReplayConfig
+from pondertree.learn.config import GameSpec, ReplayConfig
 from pondertree.learn.data.observations import PackedObservations, packed_observations, packed_widths
 from pondertree.learn.data.records import Floats, GameRecord
 

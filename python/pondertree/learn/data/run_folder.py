@@ -21,8 +21,8 @@ from typing import IO, Any, Self
 from pondertree import games
 from pondertree.errors import InvalidArgumentError, StorageError, UsageError
 from pondertree.files import check_path, lock, make_folder, replace_file
-from pondertree.learn.config.schema import Config, text_of_config
-from pondertree.networks.run_files import list_checkpoints, read_about, run_header
+from pondertree.learn.config import Config, text_of_config
+from pondertree.networks import list_checkpoints, read_about, run_header
 
 CONFIG = "config.toml"
 #: All entries that a run creates before its first game or checkpoint.

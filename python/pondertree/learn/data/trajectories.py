@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.errors import GameContractError, InvalidArgumentError
-from pondertree.learn.config.game_spec import GameSpec
-from pondertree.learn.config.schema import Config
+from pondertree.learn.config import Config, GameSpec
 from pondertree.learn.data.observations import PackedObservations, packed_observations, packed_widths
 from pondertree.learn.data.records import Floats, GameRecord
 from pondertree.learn.data.replay import RingBuffer

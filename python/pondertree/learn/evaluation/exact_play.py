@@ -17,7 +17,7 @@ from pondertree._core import PlayoutRandom
 from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.games import ConnectFour
 from pondertree.games.connect_four import solve_many
-from pondertree.learn.config.game_spec import GameSpec
+from pondertree.learn.config import GameSpec
 from pondertree.learn.evaluation.arena import BatchPlayer
 from pondertree.random import fold
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.learn.config.schema import Config
-from pondertree.learn.data.policy_targets import LegalActions, pruned_policy
+from pondertree.learn.config import Config
+from pondertree.learn.data import LegalActions, pruned_policy
 from pondertree.presets import AlphaZero, Gumbel, MuZero
 from pondertree.search.base import Search
 from pondertree.search.forest import Forest
