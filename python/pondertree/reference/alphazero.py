@@ -12,7 +12,7 @@ This module also exports the main names of `node`, `priors`, `noise` and `answer
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pondertree.games.chess_interop import adapt_state, to_state
@@ -133,24 +133,17 @@ class MCTS(NoisySearch[Node]):
         *,
         temperature: float = 0.0,
         add_noise: bool = False,
-        trace: bool = False,
-        root_actions: Collection[int] | None = None,
+        **inputs: Any,
     ) -> Result:
-        """Searches from `game`; (`seed`, `call`, `row`) key the random numbers, `root_actions` restricts the root."""
-        tree = self.tree(game, call, row, trace=trace, root_actions=root_actions)
+        """Searches from `game`; (`seed`, `call`, `row`) key the random numbers, `inputs` are those of `tree`."""
+        tree = self.tree(game, call, row, **inputs)
         self.simulate(tree, self.num_simulations, add_noise)
         return self.result(tree, temperature)
 
     def tree(
-        self,
-        game: Any,
-        call: int = 0,
-        row: int = 0,
-        *,
-        trace: bool = False,
-        root_actions: Collection[int] | None = None,
+        self, game: Any, call: int = 0, row: int = 0, *, trace: bool = False, root_actions: Sequence[int] | None = None
     ) -> Tree:
-        """Creates a tree that consists of the root."""
+        """Creates a tree that consists of the root, restricted to `root_actions`."""
         root = self._make_root(to_state(game), RootInput(root_actions=root_actions))
         return Tree(root, tree_key(self.seed, call, row), trace=[] if trace else None)
 
