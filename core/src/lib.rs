@@ -50,7 +50,7 @@ pub use search::path::{TraceRow, TraceStep};
 pub use search::priors::{Policy, PolicyKind};
 pub use search::root_answer::GumbelPolicy;
 pub use search::root_state::RootState;
-pub use search::score::{CompletedQ, Gumbel, LogPuct, Normalize, ParentVisits, Puct, Rule, Ucb1};
+pub use search::score::*;
 pub use search::sequential_halving::Schedule;
 pub use search::snapshot::{Snapshot, SnapshotColumns};
 pub use search::tree_search::{Stop, TreeSearch};

@@ -9,8 +9,7 @@ from pondertree.config import Puct, ScoringRule, SearchConfig
 
 #: Games whose rules the kernel implements.
 DEVICE_GAMES = frozenset(("connect_four",))
-#: The header in `kernels` that scores by a rule, by its tag and whether the kernel plays a game; all other rules are CPU
-#: only.
+#: The header in `kernels` for a rule, by its tag and whether the kernel plays a game. All other rules are CPU only.
 RULE_KERNELS = {
     ("puct", True): "puct.h",
     ("log_puct", False): "puct.h",

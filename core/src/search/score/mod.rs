@@ -7,10 +7,7 @@ mod puct;
 mod select_edge;
 pub(crate) mod ucb1;
 
-pub use gumbel::{CompletedQ, Gumbel};
-pub use log_puct::{LogPuct, Normalize};
-pub use puct::{ParentVisits, Puct};
-pub use ucb1::Ucb1;
+pub use gumbel::CompletedQ;
 
 use crate::runtime::random::Random;
 use crate::search::backup::Bounds;
@@ -94,9 +91,11 @@ impl Choice<'_> {
     }
 }
 
-/// Makes the enumeration of all rules, which reads them by name and delegates to them.
+/// Makes the enumeration of the rules in these files, which reads them by name and delegates to them.
 macro_rules! rules {
-    ($($rule:ident),+) => {
+    ($($file:ident::$rule:ident,)+) => {
+        $(pub use $file::$rule;)+
+
         /// The rule that selects an edge of a node.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Rule {
@@ -128,15 +127,8 @@ macro_rules! rules {
             #[inline(always)]
             pub(crate) fn choose<const ID: u8>(&self, choice: Choice<'_>) -> usize {
                 match self {
-                    $(Self::$rule(rule) if $rule::ID != ANY && (ID == ANY || ID == $rule::ID) => rule.choose(choice),)+
-                    _ => self.choose_out_of_line(choice),
-                }
-            }
-
-            fn choose_out_of_line(&self, choice: Choice<'_>) -> usize {
-                match self {
-                    $(Self::$rule(rule) if $rule::ID == ANY => rule.choose(choice),)+
-                    _ => unreachable!("`choose` handles these; `ID` is the rule's or `ANY`"),
+                    $(Self::$rule(rule) if ID == ANY || ID == $rule::ID => rule.choose(choice),)+
+                    _ => unreachable!("`ID` is the rule's or `ANY`"),
                 }
             }
 
@@ -181,7 +173,12 @@ macro_rules! rules {
     };
 }
 
-rules! { Ucb1, Puct, LogPuct, Gumbel }
+rules! {
+    gumbel::Gumbel,
+    log_puct::LogPuct,
+    puct::Puct,
+    ucb1::Ucb1,
+}
 
 /// Returns the value of a node for the player to move: (raw value + W of its edges) / N.
 #[inline]
