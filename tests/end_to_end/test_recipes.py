@@ -17,7 +17,9 @@ PAGE = ROOT / "CONTRIBUTING.md"
 RECIPES = Path("tests", "support", "recipes")
 #: The files that recipes add, and their content.
 ADDED = {
+    "core/src/games/three_row.rs": RECIPES / "three_row.rs",
     "core/src/search/score/linear_puct.rs": RECIPES / "linear_puct.rs",
+    "python/pondertree/evaluators/linear_network.py": RECIPES / "linear_network.py",
     "python/pondertree/reference/linear_puct.py": RECIPES / "linear_puct.py",
 }
 #: The name of cargo's library.
