@@ -173,6 +173,7 @@ pub(super) fn win_for(player: u8) -> i8 {
 }
 
 /// Unpacks an observation to `f32` planes of `(planes + scalars) * height * width` numbers.
+#[inline]
 pub fn unpack_observation(dimensions: Dimensions, planes: &[u64], scalars: &[f32], out: &mut [f32]) {
     let cells = dimensions.cells();
     for (words, plane) in planes.chunks_exact(cells.div_ceil(64)).zip(out.chunks_exact_mut(cells)) {

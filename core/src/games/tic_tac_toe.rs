@@ -76,6 +76,7 @@ impl Game for TicTacToe {
         Self { stones: [0; 2], ply: 0 }
     }
 
+    #[inline]
     fn dimensions(&self) -> Dimensions {
         Dimensions { num_actions: 9, planes: 2, scalars: 1, height: 3, width: 3 }
     }
