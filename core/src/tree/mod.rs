@@ -52,7 +52,7 @@ impl Element for Node {
 }
 
 /// What a tree stores; fixed when the tree is created.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Shape {
     /// Upper bound of the edges of a node.
     pub max_edges: usize,
