@@ -301,7 +301,7 @@ pub(crate) fn analyze_leaves<W: World>(config: &WorldConfig<W>, history_table: &
         leaf.proof = leaf_analysis::analyze_position::<W>(config, history_table, &leaf.state, leaf.path.len(), &mut leaf.hints);
         leaf.value = match leaf.proof {
             Some(result) => Some(f64::from(if W::to_play(&leaf.state) == 0 { result.value } else { -result.value })),
-            None => config.evaluator.evaluate::<W>(&mut leaf.state, leaf.key, config.analysis.as_deref()),
+            None => config.evaluate(&mut leaf.state, leaf.key),
         };
     }
 }
