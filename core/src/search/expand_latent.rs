@@ -6,7 +6,7 @@ use crate::games::Latent;
 use crate::runtime::vector_math::exp_all;
 use crate::search::backup;
 use crate::search::config::WorldConfig;
-use crate::search::path::TraceRow;
+use crate::search::path::{count_in_flight, TraceRow};
 use crate::search::priors::softmax;
 use crate::search::tree_search::SearchState;
 use crate::tree::{NodeIndex, Tree};
@@ -167,9 +167,7 @@ impl SearchState<Latent> {
         let mut leaves = std::mem::take(&mut self.pending);
         for (row, leaf) in leaves.iter_mut().enumerate() {
             let Some(last) = leaf.path.last().copied() else { continue };
-            for step in &leaf.path {
-                tree.add_in_flight(step.edge, -1);
-            }
+            count_in_flight(tree, &leaf.path, -1);
             let other = if config.num_players == 2 { 1 - last.chooser } else { last.chooser };
             let response = response(row);
             let (to_play, discount) = match response.discount {
