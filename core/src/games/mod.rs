@@ -6,6 +6,7 @@ pub mod chess;
 pub mod connect_four;
 mod game;
 pub mod othello;
+mod ranked_bits;
 pub mod tic_tac_toe;
 mod world;
 
