@@ -10,7 +10,7 @@ mod ranked_bits;
 pub mod tic_tac_toe;
 mod world;
 
-pub use game::{unpack_observation, Action, Dimensions, Game, Symmetry};
+pub use game::{unpack_observation, Action, BoardStyle, Dimensions, Game, Symmetry};
 pub use world::{Compiled, Latent, PythonGame, World};
 
 /// The registry of compiled games: calls `$then!` with its arguments and, for each game, the class in Python, the state, and in games

@@ -9,7 +9,7 @@ use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{parse_by_name, square_name, write_board, write_status};
 use super::ranked_bits::RankedBits;
 use crate::error::Error;
-use crate::games::{Action, Dimensions, Game, Symmetry};
+use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
 
 const PASS: Action = 64;
@@ -129,6 +129,7 @@ impl Game for Othello {
     const OPENING_PLIES: u32 = 6;
     /// Four squares are occupied from the start.
     const MAX_LEGAL: usize = 60;
+    const BOARD: BoardStyle = BoardStyle::Felt;
 
     #[inline]
     fn start() -> Self {
