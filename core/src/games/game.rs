@@ -170,7 +170,7 @@ pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 
     fn play_random(&mut self, random: &mut Random);
 
     /// Plays uniformly random moves to the end in the sense of `outcome_in_search`; returns the result for player 0, None if
-    /// `max_depth` moves do not reach the end.
+    /// `max_depth` moves do not reach the end. A state with a result may have been played on beyond the end.
     fn playout(&mut self, random: &mut Random, max_depth: u32) -> Option<i8> {
         for _ in 0..max_depth {
             if let Some(result) = self.outcome_in_search() {
