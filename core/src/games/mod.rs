@@ -5,6 +5,7 @@ mod board_text;
 pub mod chess;
 pub mod connect_four;
 mod game;
+pub mod hex;
 pub mod othello;
 mod ranked_bits;
 pub mod tic_tac_toe;
@@ -22,6 +23,7 @@ macro_rules! for_each_game {
             [TicTacToe, $crate::games::tic_tac_toe::TicTacToe]
             [ConnectFour, $crate::games::connect_four::ConnectFour]
             [Othello, $crate::games::othello::Othello]
+            [Hex, $crate::games::hex::Hex, size "(size=11)"]
             [Chess, $crate::games::chess::Chess, fen "(fen=None)"]
         }
     };
