@@ -2,6 +2,7 @@
 
 pub mod analysis;
 mod board_text;
+pub mod breakthrough;
 pub mod chess;
 pub mod connect_four;
 mod game;
@@ -23,6 +24,7 @@ macro_rules! for_each_game {
             [TicTacToe, $crate::games::tic_tac_toe::TicTacToe]
             [ConnectFour, $crate::games::connect_four::ConnectFour]
             [Othello, $crate::games::othello::Othello]
+            [Breakthrough, $crate::games::breakthrough::Breakthrough]
             [Hex, $crate::games::hex::Hex, size "(size=11)"]
             [Chess, $crate::games::chess::Chess, fen "(fen=None)"]
         }

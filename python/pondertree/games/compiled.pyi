@@ -49,6 +49,10 @@ class Othello(CompiledState):
     def __new__(cls) -> Self: ...
 
 @final
+class Breakthrough(CompiledState):
+    def __new__(cls) -> Self: ...
+
+@final
 class Hex(CompiledState):
     def __new__(cls, size: int = 11) -> Self: ...
 
