@@ -366,9 +366,19 @@ impl Chess {
 }
 
 /// A compiled game: its name, class, name for people, name on the command line with aliases, names of the players, random plies of
-/// an opening, argument of the constructor.
-type Registered<'py> =
-    (&'static str, Bound<'py, PyType>, &'static str, &'static str, Vec<&'static str>, [&'static str; 2], u32, Option<&'static str>);
+/// an opening, argument of the constructor, style of pictures, policy planes.
+type Registered<'py> = (
+    &'static str,
+    Bound<'py, PyType>,
+    &'static str,
+    &'static str,
+    Vec<&'static str>,
+    [&'static str; 2],
+    u32,
+    Option<&'static str>,
+    &'static str,
+    usize,
+);
 
 /// Returns the compiled games.
 pub fn registered(py: Python<'_>) -> Vec<Registered<'_>> {
@@ -383,6 +393,8 @@ pub fn registered(py: Python<'_>) -> Vec<Registered<'_>> {
             S::Inner::PLAYERS,
             S::Inner::OPENING_PLIES,
             S::START.first().copied(),
+            S::Inner::BOARD.name(),
+            S::Inner::POLICY_PLANES,
         )
     }
     macro_rules! entries {

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 CONFIG_FIELDS: tuple[str, ...]
-GAMES: list[tuple[str, type[Any], str, str, list[str], list[str], int, str | None]]
+GAMES: list[tuple[str, type[Any], str, str, list[str], list[str], int, str | None, str, int]]
 LARGEST_REWARD: float
 
 @final

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 from itertools import starmap
@@ -83,6 +83,10 @@ class CompiledGame(NamedTuple):
     """Random plies of an opening in a match."""
     start: str | None
     """The argument of the constructor: "size" of the board, "fen"; None in games with one start."""
+    board: str
+    """The style of pictures, one of `games.board_svg.STYLES`."""
+    policy_planes: int
+    """Actions per cell, if an action is `cell * policy_planes + plane`; else 0."""
 
 
 #: The compiled games by the class of their states.
@@ -103,6 +107,8 @@ class GameInfo:
     """Planes, height and width of an observation (compiled games)."""
     move_categories: type[IntEnum] | None = None
     """The enumeration of move categories, in searches that assign them (Hybrid)."""
+    policy_planes: int = 0
+    """Actions per cell of an observation, if an action is `cell * policy_planes + plane` (compiled games); else 0."""
     is_learned_model: bool = False
     """Whether positions below the root are predictions of a learned model, whose actions may be illegal."""
 
@@ -139,7 +145,8 @@ def describe(state: Any) -> GameInfo:
     if game is not None:
         key = (game.state, state.num_actions)
         if key not in _COMPILED_INFO:
-            _COMPILED_INFO[key] = GameInfo(game.name, True, state.num_actions, 2, True, False, state._observation_shape)
+            info = GameInfo(game.name, True, state.num_actions, 2, True, False, state._observation_shape)
+            _COMPILED_INFO[key] = replace(info, policy_planes=game.policy_planes)
         return _COMPILED_INFO[key]
     if isinstance(state, type):
         raise InvalidArgumentError(f"{state.__name__} is a class, not a game state: call it to get a starting state")

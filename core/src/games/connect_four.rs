@@ -6,7 +6,7 @@ use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{parse_by_name, stone_symbol, write_status};
 use super::game::win_for;
 use crate::error::Error;
-use crate::games::{Action, Dimensions, Game, Symmetry};
+use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
 
 // Bitboards have seven bits per column, lowest cell first. The seventh is a sentinel, always 0: lines do not wrap to the next
@@ -98,6 +98,7 @@ impl Game for ConnectFour {
     const ALIASES: &'static [&'static str] = &["connect-four", "connectfour", "connect-4"];
     const OPENING_PLIES: u32 = 4;
     const MAX_LEGAL: usize = COLUMNS as usize;
+    const BOARD: BoardStyle = BoardStyle::Holes;
 
     #[inline]
     fn start() -> Self {

@@ -38,6 +38,35 @@ impl Dimensions {
     }
 }
 
+/// How pictures show a game: `Display` writes its rows of cells, separated by spaces, with the names of columns and rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoardStyle {
+    /// Lines between the cells, marks as pieces.
+    Lines,
+    /// Squares of one colour, discs as pieces.
+    Felt,
+    /// An upright board with holes, into which discs are dropped.
+    Holes,
+    /// Squares of two colours, discs or chessmen as pieces.
+    Checkered,
+    /// Hexagons in rows, each half a cell to the right of the one above; the top and bottom edges belong to the first player.
+    Rhombus,
+}
+
+impl BoardStyle {
+    /// Returns the name of the style.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lines => "lines",
+            Self::Felt => "felt",
+            Self::Holes => "holes",
+            Self::Checkered => "checkered",
+            Self::Rhombus => "rhombus",
+        }
+    }
+}
+
 /// A symmetry of a board: cell `i` of the transformed board is cell `cells[i]`, action `a` becomes `actions[a]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symmetry {
@@ -90,6 +119,11 @@ pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 
     const OPENING_PLIES: u32;
     /// Upper bound of the legal actions of a state.
     const MAX_LEGAL: usize;
+    /// Actions per cell if action `cell * POLICY_PLANES + plane` belongs to a cell of the observation, so that networks can have
+    /// convolutional policy heads; 0 for a dense head.
+    const POLICY_PLANES: usize = 0;
+    /// How pictures show the game.
+    const BOARD: BoardStyle;
 
     /// Returns the initial state.
     fn start() -> Self;
@@ -136,7 +170,7 @@ pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 
     fn play_random(&mut self, random: &mut Random);
 
     /// Plays uniformly random moves to the end in the sense of `outcome_in_search`; returns the result for player 0, None if
-    /// `max_depth` moves do not reach the end.
+    /// `max_depth` moves do not reach the end. A state with a result may have been played on beyond the end.
     fn playout(&mut self, random: &mut Random, max_depth: u32) -> Option<i8> {
         for _ in 0..max_depth {
             if let Some(result) = self.outcome_in_search() {

@@ -20,7 +20,7 @@ pub(crate) use state::{board_after, captures, is_castling};
 use cozy_chess::Color;
 
 use crate::error::Error;
-use crate::games::{Action, Dimensions, Game};
+use crate::games::{Action, BoardStyle, Dimensions, Game};
 use crate::runtime::random::Random;
 
 impl Game for Chess {
@@ -29,6 +29,8 @@ impl Game for Chess {
     const PLAYERS: [&'static str; 2] = ["White", "Black"];
     const OPENING_PLIES: u32 = 8;
     const MAX_LEGAL: usize = 218;
+    const POLICY_PLANES: usize = action::NUM_ACTIONS / 64;
+    const BOARD: BoardStyle = BoardStyle::Checkered;
 
     fn start() -> Self {
         Self::default()
