@@ -249,6 +249,15 @@ def test_paths_on_developer_pages_exist(page: Path) -> None:
     assert not [path for path in named if not (ROOT / path).exists()]
 
 
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/decisions/0*.md")), ids=name_of)
+def test_decisions_have_the_same_sections_and_are_listed(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert re.findall(r"^## (.+)$", text, re.M) == ["Context", "Decision", "Measurement", "Consequences"]
+    number, title = re.match(r"# (\d{3}): (.+)\n", text).groups()
+    assert page.name.startswith(number)
+    assert f"| [{number}]({page.name}) | {title} |" in (page.parent / "README.md").read_text(encoding="utf-8")
+
+
 def diagram_layers(root: str) -> list[list[str]]:
     """The folders of each line of the layer diagram below a root."""
     [diagram] = re.findall(rf"^{root}/\n(.*?)(?:\n\n|```)", section("Layers"), re.M | re.S)
