@@ -123,9 +123,13 @@ def fit(
     `state` resumes an earlier fit; `progress` is called after each step.
     """
     anchor = weights_of(start)
+    last: list[Any] = [None, None]  # (parameters, their cost and gradient): a step starts where the last one ended
 
     def cost(parameters: Parameters) -> tuple[float, Parameters]:
-        return cost_and_gradient(train, parameters, anchor, options)
+        if parameters is not last[0]:
+            last[:] = parameters, cost_and_gradient(train, parameters, anchor, options)
+        found: tuple[float, Parameters] = last[1]
+        return found
 
     state = state or begin(train, validation_set, start, options)
     try:

@@ -26,6 +26,7 @@ from pondertree.learn.config.sections import (
     SelfPlayConfig,
 )
 from pondertree.networks import NetworkConfig
+from pondertree.optional import require
 from pondertree.validation import brief
 
 ALGORITHMS = ("gumbel", "alphazero", "muzero")
@@ -172,6 +173,7 @@ def text_of_config(config: Config) -> str:
 
 
 def _lines(section: Any) -> list[str]:
+    dumps = require("tomli_w", "train", "writing a configuration").dumps
     kind: Any = type(section)
     docs = field_docs(kind)
     lines = []
@@ -180,7 +182,7 @@ def _lines(section: Any) -> list[str]:
             continue
         lines += [f"# {line}" for line in textwrap.wrap(docs.get(name, ""), 116)]
         value = getattr(section, name)
-        lines.append(f"# {name} is not set" if value is None else f"{name} = {toml_value(value)}")
+        lines.append(f"# {name} is not set" if value is None else dumps({name: value}).rstrip("\n"))
     return lines
 
 
@@ -200,18 +202,6 @@ def field_docs(kind: Any) -> dict[str, str]:
             text = after.value.value if is_text else ""  # type: ignore[attr-defined]
             found[statement.target.id] = " ".join(str(text).split())
     return found
-
-
-def toml_value(value: Any) -> str:
-    """Formats a value as TOML."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, (tuple, list)):
-        return f"[{', '.join(toml_value(one) for one in value)}]"
-    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(sign if sign >= " " and sign != "\x7f" else f"\\u{ord(sign):04x}" for sign in escaped) + '"'
 
 
 # Cached at import: the sources may be replaced during a long run.
