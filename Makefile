@@ -69,7 +69,7 @@ check: $(PACKAGES) $(ENGINE) ## formatting, lints, types, layers and limits of P
 	$(VENV)/bin/lint-imports --no-logo
 	$(PY) scripts/check_limits.py
 	$(PY) -m mypy --strict
-	$(PY) -m mypy.stubtest pondertree._core --mypy-config-file pyproject.toml
+	$(PY) -m mypy.stubtest pondertree._core pondertree.games.compiled --mypy-config-file pyproject.toml
 
 format: $(PACKAGES) ## rewrite the sources in the project's formatting
 	$(PY) -m ruff check --fix-only --quiet .
