@@ -162,8 +162,18 @@ impl EdgeBuffers {
 impl SearchState<Latent> {
     /// Adds the nodes of the pending leaves, backs their values up, and closes the batch. Input was validated before: this cannot fail.
     pub(crate) fn apply_model<'a>(&mut self, tree: &mut Tree, config: &WorldConfig<Latent>, response: impl Fn(usize) -> LeafResponse<'a>) {
+        BUFFERS.with_borrow_mut(|buffers| self.apply_rows(tree, config, response, buffers));
+        self.close();
+    }
+
+    fn apply_rows<'a>(
+        &mut self,
+        tree: &mut Tree,
+        config: &WorldConfig<Latent>,
+        response: impl Fn(usize) -> LeafResponse<'a>,
+        buffers: &mut EdgeBuffers,
+    ) {
         let keep_bounds = config.rule.uses_bounds();
-        let mut buffers = BUFFERS.take();
         let mut leaves = std::mem::take(&mut self.pending);
         for (row, leaf) in leaves.iter_mut().enumerate() {
             let Some(last) = leaf.path.last().copied() else { continue };
@@ -195,7 +205,5 @@ impl SearchState<Latent> {
         }
         leaves.clear();
         self.pending = leaves;
-        BUFFERS.set(buffers);
-        self.close();
     }
 }
