@@ -4,7 +4,7 @@ use super::Forest;
 use crate::error::Error;
 use crate::games::PythonGame;
 use crate::search::batch::StepResult;
-use crate::search::config::{WorldConfig, LARGEST_REWARD};
+use crate::search::config::{SearchConfig, WorldConfig, LARGEST_REWARD};
 use crate::search::tree_search::TreeSearch;
 use crate::tree::{Tree, ROOT};
 
@@ -15,6 +15,27 @@ fn root_tree(config: &WorldConfig<PythonGame>, slot: u32, to_play: u8, legal: &[
     tree.add_edges(root, legal);
     tree.set_slot(root, slot);
     tree
+}
+
+/// Checks the player to move and the legal actions, which the caller knows as `name`, of a position that is not terminal.
+pub(super) fn check_position(config: &SearchConfig, to_play: u8, legal: &[u16], name: &str, if_empty: &str) -> Result<(), String> {
+    if usize::from(to_play) >= config.num_players {
+        return Err(format!("to_play is {to_play}: it must be from 0 to {}", config.num_players - 1));
+    }
+    if legal.is_empty() {
+        return Err(format!("{name} is empty{if_empty}"));
+    }
+    if let Some(action) = legal.iter().find(|&&action| usize::from(action) >= config.num_actions) {
+        return Err(format!("{name} has {action}: actions must be below num_actions = {}", config.num_actions));
+    }
+    if !legal.is_sorted_by(|first, second| first < second) {
+        let mut sorted = legal.to_vec();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("{name} has {} twice", pair[0]));
+        }
+    }
+    Ok(())
 }
 
 impl Forest<PythonGame> {
@@ -34,21 +55,7 @@ impl Forest<PythonGame> {
     }
 
     fn check_position(&self, to_play: u8, legal: &[u16]) -> Result<(), String> {
-        if usize::from(to_play) >= self.config.num_players {
-            return Err(format!("to_play is {to_play}: it must be from 0 to {}", self.config.num_players - 1));
-        }
-        if legal.is_empty() {
-            return Err("legal_actions() is empty although the game is not over".into());
-        }
-        if let Some(action) = legal.iter().find(|&&action| usize::from(action) >= self.config.num_actions) {
-            return Err(format!("legal_actions() has {action}: actions must be below num_actions = {}", self.config.num_actions));
-        }
-        let mut sorted = legal.to_vec();
-        sorted.sort_unstable();
-        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("legal_actions() has {} twice", pair[0]));
-        }
-        Ok(())
+        check_position(&self.config, to_play, legal, "legal_actions()", " although the game is not over")
     }
 
     /// Replaces tree `index` by one of another position; returns its slot and the released slots.

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::external::check_position;
 use super::{chunk_size, threads_for, Forest, Row};
 use crate::error::Error;
 use crate::games::Latent;
@@ -41,24 +42,9 @@ fn root_tree(config: &WorldConfig<Latent>, root: Root<'_>, row: usize, slot: u32
 
 /// Validates a root.
 fn check_root(config: &WorldConfig<Latent>, root: Root<'_>, row: usize) -> Result<(), Error> {
-    let (players, actions) = (config.num_players, config.num_actions);
-    let refuse = |text: String| Err(Error::InvalidArgument(format!("row {row}: {text}")));
-    if usize::from(root.to_play) >= players {
-        return refuse(format!("to_play is {}: it must be from 0 to {}", root.to_play, players - 1));
-    }
-    if root.legal.is_empty() {
-        return refuse("legal_actions is empty: at least one action must be legal".into());
-    }
-    if let Some(action) = root.legal.iter().find(|&&action| usize::from(action) >= actions) {
-        return refuse(format!("legal_actions has {action}: actions must be below num_actions = {actions}"));
-    }
-    if !root.legal.is_sorted_by(|first, second| first < second) {
-        let mut sorted = root.legal.to_vec();
-        sorted.sort_unstable();
-        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return refuse(format!("legal_actions has {} twice", pair[0]));
-        }
-    }
+    check_position(config, root.to_play, root.legal, "legal_actions", ": at least one action must be legal")
+        .map_err(|text| Error::InvalidArgument(format!("row {row}: {text}")))?;
+    let actions = config.num_actions;
     let wrong = |text: String| Err(Error::Evaluation(format!("row {row}: {text}")));
     if root.logits.len() != actions {
         return wrong(format!("policy_logits has {} numbers: it must have {actions}", root.logits.len()));

@@ -245,16 +245,8 @@ impl<W: World> Forest<W> {
             for (index, search) in self.trees.iter_mut().enumerate() {
                 let (tree, state) = search.split_mut();
                 let Some(leaf) = state.pending.last_mut().filter(|leaf| leaf.node.is_none()) else { continue };
-                let Some(last) = leaf.path.last() else { continue };
                 leaf.slot = self.slots.allocate();
-                self.awaiting_step.push(Row {
-                    tree: index as u32,
-                    slot: leaf.slot,
-                    parent_slot: tree.slot(last.node).unwrap_or(u32::MAX),
-                    action: tree.action(last.edge),
-                    chooser: last.chooser,
-                    key: leaf.key,
-                });
+                self.awaiting_step.push(Row::of_leaf(index, tree, leaf));
             }
         }
         Ok(&self.awaiting_step)
@@ -278,15 +270,7 @@ impl<W: World> Forest<W> {
         for (index, search) in self.trees.iter().enumerate() {
             let tree = search.tree();
             for leaf in search.search_state.pending.iter().filter(|leaf| leaf.value.is_none()) {
-                let last = leaf.path.last();
-                take(Row {
-                    tree: index as u32,
-                    slot: leaf.slot,
-                    parent_slot: last.and_then(|step| tree.slot(step.node)).unwrap_or(u32::MAX),
-                    action: last.map_or(0, |step| tree.action(step.edge)),
-                    chooser: last.map_or(0, |step| step.chooser),
-                    key: leaf.key,
-                });
+                take(Row::of_leaf(index, tree, leaf));
             }
         }
     }

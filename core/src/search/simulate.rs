@@ -193,7 +193,7 @@ impl<W: World> SearchState<W> {
     /// Finishes a simulation at `node`, whose value is exact.
     pub(crate) fn back_up_exact(&mut self, tree: &mut Tree, config: &WorldConfig<W>, node: NodeIndex, descent: &mut Descent<W::State>) {
         let header = *tree.node(node);
-        self.journal.edges(tree, descent.path.iter().map(|step| step.edge));
+        descent.path.iter().for_each(|step| self.journal.edge(tree, step.edge));
         if config.trace {
             let values = exact_values(tree, config, node);
             let steps = std::mem::take(&mut descent.trace);
