@@ -25,7 +25,7 @@ ENGINE := $(VENV)/.engine-develop
 ENGINE_RELEASE := $(VENV)/.engine-release
 
 # Folders are listed too: their time changes when a file comes or goes.
-RUST := $(shell find core/src bindings/src) $(wildcard Cargo.toml Cargo.lock core/Cargo.toml bindings/Cargo.toml core/build.rs bindings/build.rs)
+RUST := $(shell find core/src core/data bindings/src) $(wildcard Cargo.toml Cargo.lock core/Cargo.toml bindings/Cargo.toml core/build.rs bindings/build.rs)
 
 # As many workers as cores; each worker imports PyTorch (about 500 MB), hence at most eight.
 PYTEST := $(PY) -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal --durations 10

@@ -19,7 +19,8 @@ pub fn observations<'py, G: Game>(py: Python<'py>, states: &[&G]) -> PyResult<Bo
     let size = (planes + scalars) * dimensions.cells();
     for (state, out) in states.iter().zip(array.readwrite().as_slice_mut()?.chunks_exact_mut(size)) {
         state.pack_observation(&mut words, &mut constants);
-        unpack_observation(dimensions, &words, &constants, out);
+        // The sizes of most games are constants, known in this loop.
+        unpack_observation(state.dimensions(), &words, &constants, out);
     }
     Ok(array)
 }

@@ -8,7 +8,7 @@ For example, the most visited moves of Connect 4:
     print(pondertree.UCT(num_simulations=10_000).run(ConnectFour()).root.to_text())
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pondertree import errors, evaluators, games
 from pondertree.errors import (
@@ -36,10 +36,11 @@ from pondertree.errors import (
 from pondertree.evaluators.protocol import Evaluator
 from pondertree.game import Game
 from pondertree.node import Node
+from pondertree.optional import lazy_names
 from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
 from pondertree.result import SearchResult
+from pondertree.search.arguments import Temperature
 from pondertree.search.forest import Forest
-from pondertree.search.temperature import Temperature
 from pondertree.search.tree import Tree
 from pondertree.specifications.uct import playout
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from pondertree import chess, learn, match, models, reference, testing, tune
     from pondertree.chess.hybrid import Hybrid
     from pondertree.config import MCTSConfig, MuZeroConfig
-    from pondertree.networks.loading import load
+    from pondertree.networks import load
     from pondertree.specifications.muzero import select_action
 
 __version__ = "0.1.0"
@@ -104,32 +105,21 @@ __all__ = [
 ]
 
 
-#: Modules and names that are imported on first access; names with their module.
-_LATER = {
-    "chess": None,
-    "learn": None,
-    "load": "networks.loading",
-    "match": None,
-    "models": None,
-    "reference": None,
-    "testing": None,
-    "tune": None,
-    "Hybrid": "chess.hybrid",
-    "MCTSConfig": "config",
-    "MuZeroConfig": "config",
-    "select_action": "specifications.muzero",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'pondertree' has no attribute {name!r}")
-    from importlib import import_module
-
-    module = _LATER[name]
-    found = import_module(f"pondertree.{module or name}")
-    return found if module is None else getattr(found, name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+#: Modules, and names with their module.
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "chess": None,
+        "learn": None,
+        "load": "networks",
+        "match": None,
+        "models": None,
+        "reference": None,
+        "testing": None,
+        "tune": None,
+        "Hybrid": "chess.hybrid",
+        "MCTSConfig": "config",
+        "MuZeroConfig": "config",
+        "select_action": "specifications.muzero",
+    },
+)

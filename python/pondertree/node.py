@@ -94,22 +94,10 @@ class Node(ReadOnly):
     _index: int
 
     def __init__(
-        self,
-        view: TreeView,
-        info: GameInfo,
-        state: Any,
-        parent: Node | None,
-        action: int | None,
-        edge: dict[str, Any],
+        self, view: TreeView, info: GameInfo, state: Any, parent: Node | None, action: int | None, edge: dict[str, Any]
     ) -> None:
         self.__dict__.update(
-            _view=view,
-            _info=info,
-            _root_state=state,
-            _parent=parent,
-            _action=action,
-            _edge=edge,
-            _index=edge["child"],
+            _view=view, _info=info, _root_state=state, _parent=parent, _action=action, _edge=edge, _index=edge["child"]
         )
 
     @classmethod

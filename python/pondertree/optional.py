@@ -1,16 +1,35 @@
-"""Optional packages, imported where they are used; an error for a missing one says how to install it."""
+"""Imports on demand: names of a package, and optional packages, whose error says how to install them."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from pondertree.errors import MissingExtraError
+
+
+def lazy_names(package: str, modules: Mapping[str, str | None]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Returns `__getattr__` and `__dir__` of a package that imports names on first access.
+
+    `modules` maps each name to the module below the package that defines it; None: the name is itself a module there.
+    """
+
+    def load(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = import_module(f"{package}.{modules[name] or name}")
+        if modules[name] is not None:
+            found = getattr(found, name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return load, lambda: sorted(sys.modules[package].__all__)
 
 
 def require(module: str, extra: str, what: str) -> Any:
@@ -31,11 +50,8 @@ def install_command(extra: str) -> str:
     Pondertree is not on the package index yet: pip records the origin of an installation (PEP 610, `direct_url.json`),
     and the command names it.
     """
-    import json  # imported here, since `import pondertree` should be fast
-    import shutil
-    import sys
+    import shutil  # imported here, since `import pondertree` should be fast
     from importlib import metadata
-    from pathlib import Path
     from urllib.parse import urlsplit
     from urllib.request import url2pathname
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -63,8 +64,8 @@ def useful_threads(requested: int) -> int:
     return min(requested, usable_cpus()) if requested > 1 else requested
 
 
-def number(value: Any, name: str, *, least: float = -math.inf, most: float = math.inf) -> float:
-    """Returns a finite number from `least` to `most`."""
+def number(value: Any, name: str, *, least: float = -math.inf, most: float = math.inf, finite: bool = True) -> float:
+    """Returns a number from `least` to `most`; with `finite=False` also an infinite one or NaN."""
     try:
         if isinstance(value, (bool, np.bool_, str, bytes)):
             raise TypeError(f"a {type(value).__name__} is not a number")
@@ -75,6 +76,8 @@ def number(value: Any, name: str, *, least: float = -math.inf, most: float = mat
         raise InvalidArgumentError(f"{name} must be a number that a float can hold") from error
     except Exception as error:
         raise InvalidArgumentError(f"{name} must be a number, not {shown(value)}") from error
+    if not finite:
+        return result
     if not math.isfinite(result):
         raise InvalidArgumentError(f"{name} must be a finite number, not {result}")
     if not least <= result <= most:
@@ -155,6 +158,13 @@ def no_iterator(value: Any, name: str, several: str) -> None:
     """Raises `InvalidArgumentError` for an iterator, which has no length and can be read only once."""
     if isinstance(value, Iterator) and not hasattr(value, "legal_actions"):
         raise InvalidArgumentError(f"{name} is a {type(value).__name__}: give a list for several {several}")
+
+
+def check_fields(part: Any, section: str = "") -> None:
+    """Applies the checks that the fields of a dataclass declare (`config.option`); errors name `section` + field."""
+    for each in fields(part):
+        if "check" in each.metadata:
+            each.metadata["check"](getattr(part, each.name), section + each.name)
 
 
 def per_row(value: Any, rows: int, name: str, check: Callable[[Any, str], Any] | None = None) -> list[Any]:

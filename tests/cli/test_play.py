@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import re
@@ -354,7 +355,8 @@ def test_play_at_level_is_reproducible_and_can_be_continued(
 def test_level_5_beats_level_1_at_connect_four() -> None:
     """Eight games with both sides: equal players would win at least seven with probability 0.035."""
     start = read_position("connect4", None, None)
-    chosen = configure(start, "uct", None, None, None)
+    none = dict.fromkeys(("player", "simulations", "seconds", "max_depth"))
+    chosen = configure(start, argparse.Namespace(algorithm="uct", **none))
     score = 0
     for game in range(8):
         random, engine, position = Random(game), chosen.start(start, game, 1), start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from typing import Any
 
@@ -76,17 +77,21 @@ def test_invalid_algorithm_options_raise(
     assert printed.err.count("\n") == 1
 
 
+def options(algorithm: str) -> argparse.Namespace:
+    return argparse.Namespace(algorithm=algorithm, player="runs/model", simulations=20, seconds=None, max_depth=None)
+
+
 def test_learned_model_selects_muzero_and_alphazero_rejects_it(monkeypatch: pytest.MonkeyPatch) -> None:
     position = read_position("tic-tac-toe", None, None)
     monkeypatch.setattr(
         algorithms, "_load", lambda player, position: ExactBatchModel([position.state], RandomOutputs())
     )
-    assert configure(position, "auto", "runs/model", 20, None).algorithm == "muzero"
+    assert configure(position, options("auto")).algorithm == "muzero"
     for algorithm in ("muzero", "gumbel"):
-        chosen = configure(position, algorithm, "runs/model", 20, None)
+        chosen = configure(position, options(algorithm))
         searcher = chosen.start(position, 1, 1)
         assert run_search(searcher, chosen.simulations, None)
         assert searcher.report().simulations == 20
         assert "trained model" in searcher.report().description
     with pytest.raises(InvalidArgumentError, match="use --algorithm muzero or gumbel"):
-        configure(position, "alphazero", "runs/model", 20, None)
+        configure(position, options("alphazero"))

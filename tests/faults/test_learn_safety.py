@@ -171,11 +171,11 @@ def entries(folder: Path) -> dict[str, bytes]:
 
 #: Where a start fails: name -> patched function, in order of execution.
 POINTS = {
-    "session": "pondertree.learn.loop.train.Session",
+    "session": "pondertree.learn.loop.run.Session",
     "begin": "pondertree.learn.loop.session.Session.begin",
     "write_header": "pondertree.learn.data.run_folder.RunFolder.write_header",
-    "after run.json": "pondertree.learn.loop.train.TrainingRun",
-    "metrics": "pondertree.learn.loop.train.Metrics",
+    "after run.json": "pondertree.learn.loop.run.TrainingRun",
+    "metrics": "pondertree.learn.loop.run.Metrics",
     "watcher": "pondertree.learn.report.progress.Watcher.__enter__",
     "first round": "pondertree.learn.loop.session.Session.play_move",
 }

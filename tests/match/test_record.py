@@ -114,7 +114,7 @@ def test_resume_rejects_different_settings(tmp_path: Path) -> None:
     path = tmp_path / "match.jsonl"
     content = written(path)
     for other in ({**SETTINGS, "seed": 4}, {**SETTINGS, "players": ["a", "b"]}, {"game": "connect_four", "games": 10}):
-        with pytest.raises(InvalidArgumentError, match=r"resume: .*match.jsonl' was played with (seed|players) = "):
+        with pytest.raises(InvalidArgumentError, match=r"resume: .*match.jsonl' was started with (seed|players) = "):
             RecordFile(path, other, resume=True)
     with pytest.raises(InvalidArgumentError, match="exists already"):
         RecordFile(path, SETTINGS)

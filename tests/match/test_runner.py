@@ -212,7 +212,7 @@ def test_resume_rejects_another_match(tmp_path: Path) -> None:
         {"on_failure": "error"},
     ):
         arguments: dict[str, Any] = {"player1": "random", "player2": "first", "game": "tictactoe", **other}
-        with pytest.raises(InvalidArgumentError, match="was played with"):
+        with pytest.raises(InvalidArgumentError, match="was started with"):
             play_match(**arguments, num_games=2, out=out, resume=True, concurrency=1)
     with pytest.raises(InvalidArgumentError, match="exists already"):
         play_match("random", "first", "tictactoe", num_games=2, out=out)

@@ -41,7 +41,7 @@ def test_self_play_yields_positions_of_games(tmp_path: Path) -> None:
         self_play(6, **SMALL, record=record)  # type: ignore[arg-type]
     resumed = self_play(6, **SMALL, record=record, resume=True)  # type: ignore[arg-type]
     assert moves_of(resumed) == moves_of(whole)
-    with pytest.raises(InvalidArgumentError, match="was played with players"):
+    with pytest.raises(InvalidArgumentError, match="was started with players"):
         self_play(6, **SMALL, record=record, resume=True, pesto=material_only())  # type: ignore[arg-type]
 
 

@@ -105,6 +105,7 @@ impl Game for ConnectFour {
         Self { stones: [0; 2], turn: 0 }
     }
 
+    #[inline]
     fn dimensions(&self) -> Dimensions {
         Dimensions { num_actions: COLUMNS as usize, planes: 2, scalars: 1, height: ROWS as usize, width: COLUMNS as usize }
     }

@@ -123,7 +123,7 @@ pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 
     /// convolutional policy heads; 0 for a dense head.
     const POLICY_PLANES: usize = 0;
     /// How pictures show the game.
-    const BOARD: BoardStyle;
+    const BOARD: BoardStyle = BoardStyle::Lines;
 
     /// Returns the initial state.
     fn start() -> Self;
@@ -207,6 +207,7 @@ pub(super) fn win_for(player: u8) -> i8 {
 }
 
 /// Unpacks an observation to `f32` planes of `(planes + scalars) * height * width` numbers.
+#[inline]
 pub fn unpack_observation(dimensions: Dimensions, planes: &[u64], scalars: &[f32], out: &mut [f32]) {
     let cells = dimensions.cells();
     for (words, plane) in planes.chunks_exact(cells.div_ceil(64)).zip(out.chunks_exact_mut(cells)) {

@@ -136,6 +136,7 @@ impl Game for Othello {
         Self::with_discs(1 << 28 | 1 << 35, 1 << 27 | 1 << 36, 0)
     }
 
+    #[inline]
     fn dimensions(&self) -> Dimensions {
         Dimensions { num_actions: 65, planes: 2, scalars: 1, height: 8, width: 8 }
     }

@@ -9,7 +9,7 @@ use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{parse_by_name, square_name, write_board, write_status};
 use super::game::win_for;
 use crate::error::Error;
-use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
+use crate::games::{Action, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
 
 const BOARD: u16 = 0o777;
@@ -70,13 +70,13 @@ impl Game for TicTacToe {
     const ALIASES: &'static [&'static str] = &["tictactoe"];
     const OPENING_PLIES: u32 = 1;
     const MAX_LEGAL: usize = 9;
-    const BOARD: BoardStyle = BoardStyle::Lines;
 
     #[inline]
     fn start() -> Self {
         Self { stones: [0; 2], ply: 0 }
     }
 
+    #[inline]
     fn dimensions(&self) -> Dimensions {
         Dimensions { num_actions: 9, planes: 2, scalars: 1, height: 3, width: 3 }
     }

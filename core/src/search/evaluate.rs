@@ -17,6 +17,12 @@ pub enum LeafKind {
     External,
 }
 
+impl LeafKind {
+    /// The kinds by name.
+    pub const NAMES: [(Option<&'static str>, Self); 4] =
+        [(Some("playout"), Self::Playout), (Some("zero"), Self::Zero), (Some("static"), Self::Static), (Some("external"), Self::External)];
+}
+
 /// How a playout draws its moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlayoutPolicy {

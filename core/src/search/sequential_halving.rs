@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::runtime::prefetch;
 use crate::runtime::random::{fold, Purpose, Random};
 use crate::search::score::gumbel::counted;
-use crate::search::score::CompletedQ;
+use crate::search::score::{CompletedQ, Gumbel};
 use crate::tree::{Edges, Node, Tree, ROOT};
 
 /// Lower bound of scores, so that a move with a vanishing prior still compares.
@@ -97,17 +97,9 @@ impl Schedule {
     }
 
     /// Creates the schedule of the next `simulations` of a tree whose root has priors. `given` are Gumbel numbers by action, drawn if
-    /// None; both are multiplied by `scale`.
+    /// None; both are multiplied by the rule's scale.
     #[must_use]
-    pub fn new(
-        tree: &Tree,
-        key: u64,
-        first_simulation: u64,
-        simulations: u64,
-        max_num_considered_actions: u32,
-        scale: f64,
-        given: Option<&[f64]>,
-    ) -> Self {
+    pub fn new(tree: &Tree, key: u64, first_simulation: u64, simulations: u64, rule: &Gumbel, given: Option<&[f64]>) -> Self {
         let edges = tree.edges(tree.node(ROOT));
         let mut random = Random::new(fold(key, first_simulation), Purpose::Gumbel);
         let mut places: Vec<usize> = (0..edges.actions.len()).collect();
@@ -122,11 +114,11 @@ impl Schedule {
             RootCandidate {
                 action,
                 initial_visits: edges.visits[place],
-                gumbel_logit: scale * number + (f64::from(edges.priors[place]).ln() - most),
+                gumbel_logit: rule.gumbel_scale * number + (f64::from(edges.priors[place]).ln() - most),
             }
         };
         let mut moves: Vec<RootCandidate> = places.iter().map(candidate).collect();
-        let considered_visits = shared_visits(max_num_considered_actions.min(moves.len() as u32), simulations);
+        let considered_visits = shared_visits(rule.max_num_considered_actions.min(moves.len() as u32), simulations);
         // Stable: the lowest action first among equals.
         moves.sort_by(|a, b| b.gumbel_logit.total_cmp(&a.gumbel_logit));
         Self::of_moves(first_simulation, considered_visits, moves)
@@ -134,8 +126,8 @@ impl Schedule {
 
     /// Creates the schedule for a move choice before any scheduled simulation: all visits count, without Gumbel numbers.
     #[must_use]
-    pub fn unscheduled(tree: &Tree) -> Self {
-        let mut schedule = Self::new(tree, 0, 0, 0, 1, 0.0, None);
+    pub fn unscheduled(tree: &Tree, rule: &Gumbel) -> Self {
+        let mut schedule = Self::new(tree, 0, 0, 0, &Gumbel { gumbel_scale: 0.0, ..*rule }, None);
         schedule.moves.iter_mut().for_each(|candidate| candidate.initial_visits = 0);
         schedule.none_visited = true;
         schedule

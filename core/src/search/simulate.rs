@@ -7,7 +7,6 @@ use crate::search::config::WorldConfig;
 use crate::search::evaluate::LeafKind;
 use crate::search::move_ordering::order_edges;
 use crate::search::path::TraceRow;
-use crate::search::score::Rule;
 use crate::search::select::{descend, Descent, DescentStart, Reached};
 use crate::search::sequential_halving::Schedule;
 use crate::search::tree_search::{SearchState, Stop, MAX_SCHEDULE, ROOT_EVALUATION, SIMULATIONS_PER_CHECK};
@@ -138,10 +137,9 @@ impl<W: World> SearchState<W> {
                 let (key, simulations) = (self.key, self.simulations);
                 noise.add(tree, self.root_state_mut(), key, simulations);
             }
-            if let (Rule::Gumbel { max_num_considered_actions, gumbel_scale, .. }, None) = (&config.rule, &self.schedule) {
+            if let (Some(rule), None) = (config.rule.sequential_halving(), &self.schedule) {
                 let simulations = self.simulation_limit.saturating_sub(self.simulations).min(MAX_SCHEDULE);
-                let (most, given) = (*max_num_considered_actions, self.gumbel.as_deref());
-                let schedule = Schedule::new(tree, self.key, self.simulations, simulations, most, *gumbel_scale, given);
+                let schedule = Schedule::new(tree, self.key, self.simulations, simulations, rule, self.gumbel.as_deref());
                 self.schedule = Some(Arc::new(schedule));
             }
         }
@@ -164,9 +162,9 @@ impl<W: World> SearchState<W> {
     /// Returns the place to follow at the root by the schedule.
     #[inline]
     fn scheduled_edge(&self, tree: &Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> Option<usize> {
-        let (Some(schedule), Rule::Gumbel { completed_q, .. }) = (&self.schedule, &config.rule) else { return None };
+        let (schedule, rule) = (self.schedule.as_ref()?, config.rule.sequential_halving()?);
         let started = self.simulations + self.pending.len() as u64;
-        Some(schedule.choose(completed_q, tree, started, config.trace, &mut descent.scores))
+        Some(schedule.choose(&rule.completed_q, tree, started, config.trace, &mut descent.scores))
     }
 
     /// Adds the node and edges of a new position of a compiled world, if moves have priors.

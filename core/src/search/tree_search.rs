@@ -14,7 +14,6 @@ use crate::search::path::TraceRow;
 use crate::search::pending::PendingLeaves;
 use crate::search::root_answer::GumbelPolicy;
 use crate::search::root_state::RootState;
-use crate::search::score::Rule;
 use crate::search::sequential_halving::Schedule;
 use crate::search::snapshot::Snapshot;
 use crate::tree::journal::Journal;
@@ -161,12 +160,12 @@ impl<W: World> TreeSearch<W> {
     /// Returns the data that determine move and policy of a Gumbel search; None for other rules.
     #[must_use]
     pub(crate) fn gumbel_policy(&self, config: &WorldConfig<W>) -> Option<GumbelPolicy> {
-        let Rule::Gumbel { completed_q, .. } = config.rule else { return None };
+        let rule = config.rule.sequential_halving()?;
         let search_state = &self.search_state;
         let known =
             if search_state.simulations > search_state.limit_start { &search_state.schedule } else { &search_state.previous_schedule };
-        let schedule = known.clone().unwrap_or_else(|| Arc::new(Schedule::unscheduled(&self.tree)));
-        Some(GumbelPolicy { completed_q, schedule })
+        let schedule = known.clone().unwrap_or_else(|| Arc::new(Schedule::unscheduled(&self.tree, rule)));
+        Some(GumbelPolicy { completed_q: rule.completed_q, schedule })
     }
 
     /// Returns the tree, copied if a snapshot shares it, and the search state.

@@ -83,16 +83,10 @@ class Configuration:
         return ReferenceSearcher(position, seed, self.max_depth, self.description)
 
 
-def configure(
-    position: Position,
-    algorithm: str,
-    player: str | None,
-    simulations: int | None,
-    seconds: float | None,
-    *,
-    max_depth: int | None = None,
-) -> Configuration:
-    """Resolves the options to a search; `auto` selects by game and player."""
+def configure(position: Position, arguments: argparse.Namespace) -> Configuration:
+    """Resolves the options of a command to a search; `auto` selects by game and player."""
+    algorithm, player, max_depth = arguments.algorithm, arguments.player, arguments.max_depth
+    simulations, seconds = arguments.simulations, arguments.seconds
     network, by = None if player is None else _load(player, position), "trained player"
     is_model = hasattr(network, "initial_inference")
     if algorithm == "auto" and network is not None:
@@ -124,7 +118,7 @@ def configure(
 
 
 def _load(player: str, position: Position) -> Any:
-    from pondertree.networks.loading import check_player_game, load_for_one_tree
+    from pondertree.networks import check_player_game, load_for_one_tree
 
     network = load_for_one_tree(player)
     check_player_game(network, position.info)

@@ -25,7 +25,7 @@ def add_arguments(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the command and returns the exit status."""
-    from pondertree.networks.loading import export_onnx
+    from pondertree.networks import export_onnx
 
     for path in export_onnx(arguments.player, arguments.onnx):
         print(f"{path}: {path.stat().st_size:,} bytes")

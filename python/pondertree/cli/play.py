@@ -83,14 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     if is_over(position.state):
         raise GameOverError(f"the game is over in this position. {position.outcome()}")
     users = read_side(arguments.side, position)
-    chosen = configure(
-        position,
-        arguments.algorithm,
-        arguments.player,
-        arguments.simulations,
-        arguments.seconds,
-        max_depth=arguments.max_depth,
-    )
+    chosen = configure(position, arguments)
     session = GameSession(
         console=output.make_console(),
         engine=chosen.start(position, arguments.seed, arguments.threads),

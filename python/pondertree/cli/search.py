@@ -45,14 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     position = read_position(arguments.game, arguments.moves, arguments.fen)
     if is_over(position.state):
         raise GameOverError(f"the game is over in this position: there is nothing to search. {position.outcome()}")
-    chosen = configure(
-        position,
-        arguments.algorithm,
-        arguments.player,
-        arguments.simulations,
-        arguments.seconds,
-        max_depth=arguments.max_depth,
-    )
+    chosen = configure(position, arguments)
     searcher = chosen.start(position, arguments.seed, arguments.threads)
     if arguments.json:
         finished = run_search(searcher, chosen.simulations, chosen.seconds)

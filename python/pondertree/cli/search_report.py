@@ -5,25 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from pondertree.cli.position import Position
+from pondertree.drawing import SearchedNode
 from pondertree.game import move_text
-
-
-class TreeNode(Protocol):
-    """The common interface of the engine's `Node` and the reference implementation's `MCTSNode`."""
-
-    @property
-    def visit_count(self) -> int: ...
-    @property
-    def to_play(self) -> int: ...
-    @property
-    def proven(self) -> int | None: ...
-    @property
-    def distance(self) -> int | None: ...
-    @property
-    def children(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +130,7 @@ def fit(moves: Sequence[str], columns: int) -> str:
 
 
 def list_moves(
-    state: Any, best_action: int, visits: Any, q: Any, root: TreeNode | None, pv: Sequence[str] = ()
+    state: Any, best_action: int, visits: Any, q: Any, root: SearchedNode | None, pv: Sequence[str] = ()
 ) -> tuple[Move, ...]:
     """Returns every legal move, `best_action` first, then by visits. `visits` and `q` are indexed by action.
 
@@ -172,21 +158,21 @@ def list_moves(
     return tuple(sorted(moves, key=lambda move: (move.action != best_action, -move.visits)))
 
 
-def proven_for_parent(node: TreeNode, child: TreeNode) -> int | None:
+def proven_for_parent(node: SearchedNode, child: SearchedNode) -> int | None:
     """Returns the proven result of the edge to `child`, for the player to move at `node`."""
     if child.proven is None:
         return None
     return child.proven if child.to_play == node.to_play else -child.proven
 
 
-def variation_below(state: Any, node: TreeNode | None) -> list[str]:
+def variation_below(state: Any, node: SearchedNode | None) -> list[str]:
     """Returns the principal variation below `node`, by the engine's rule: most visited, or by proofs."""
     line = []
     while node is not None and node.children:
         parent, proven = node, node.proven
 
-        def rank(action: int, parent: TreeNode = parent, proven: int | None = proven) -> tuple[int, int, int]:
-            child: TreeNode = parent.children[action]
+        def rank(action: int, parent: SearchedNode = parent, proven: int | None = proven) -> tuple[int, int, int]:
+            child: SearchedNode = parent.children[action]
             exact = int(proven is not None and proven_for_parent(parent, child) == proven)
             plies = child.distance or 0
             if proven == 1:

@@ -12,12 +12,13 @@ from types import FrameType
 from typing import Any, Self
 
 from pondertree.cli.position import Position
-from pondertree.cli.search_report import Report, TreeNode, list_moves
+from pondertree.cli.search_report import Report, list_moves
+from pondertree.drawing import SearchedNode
 from pondertree.errors import GameContractError
 from pondertree.presets import UCT
 from pondertree.reference import uct as reference
+from pondertree.search.arguments import UNLIMITED
 from pondertree.search.base import Search
-from pondertree.search.limits import UNLIMITED
 
 #: Seconds per search slice.
 SLICE = 0.1
@@ -68,7 +69,7 @@ class Searcher(ABC):
         """Restarts at another position without reuse."""
 
     def _report(
-        self, result: Any, action: int, values: Sequence[float], root: TreeNode | None, pv: Sequence[str] = ()
+        self, result: Any, action: int, values: Sequence[float], root: SearchedNode | None, pv: Sequence[str] = ()
     ) -> Report:
         moves = list_moves(self.position.state, action, result.visits, result.q, root, pv)
         return Report(

@@ -85,7 +85,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     if not arguments.out:
         raise InvalidArgumentError("--out is missing: the output folder")
-    from pondertree.learn.report.page import write_report
+    from pondertree.learn.report import write_report
 
     resume = resume_command(arguments.typed)
     result = _trained(config, arguments)
@@ -140,9 +140,8 @@ def next_step(config: Config, out: str, factory: Any) -> tuple[list[str] | None,
 def make_config(arguments: argparse.Namespace) -> Config:
     """Merges the defaults of the game (or the resumed configuration), the file, and the arguments, in this order."""
     from pondertree.learn import Config, read_config
-    from pondertree.learn.config.defaults import usual_algorithm, with_defaults
-    from pondertree.learn.config.game_spec import game_spec
-    from pondertree.learn.data.run_folder import stored_config
+    from pondertree.learn.config import game_spec, usual_algorithm, with_defaults
+    from pondertree.learn.data import stored_config
 
     if arguments.config is not None:
         configured = read_config(Path(arguments.config), Config(game=arguments.game)).game
@@ -186,7 +185,7 @@ def on_gpu(device: str | None) -> bool:
 
 def watcher(arguments: argparse.Namespace) -> Any:
     """Returns a panel on a terminal, else occasional lines; nothing with --json."""
-    from pondertree.learn.report.progress import LineWatcher, PanelWatcher, Watcher
+    from pondertree.learn.report import LineWatcher, PanelWatcher, Watcher
 
     if arguments.json:
         return Watcher()

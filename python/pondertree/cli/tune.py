@@ -220,14 +220,14 @@ def tune_search(arguments: argparse.Namespace, show: Show) -> tuple[dict[str, An
         raise InvalidArgumentError("--search plays its own games: it takes no FILES and no --self-play")
     try:
         found = tune_search(
-            iterations=iterations,
-            games=arguments.games,
             simulations=arguments.simulations,
-            seed=arguments.seed,
+            games=arguments.games,
+            iterations=iterations,
+            progress=progress,
             out=arguments.out,
             resume=arguments.resume,
+            seed=arguments.seed,
             concurrency=arguments.concurrency,
-            progress=progress,
         )
     except KeyboardInterrupt:
         return settings_of(best_values(PARAMETERS, made)), False

@@ -11,12 +11,12 @@ libraries when an adapter is constructed.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.protocol import Evaluator, EvaluatorOutput, PackedEvaluator, StateEvaluator, evaluate_batch
 from pondertree.evaluators.simple import Rollout, Uniform
+from pondertree.optional import lazy_names
 
 if TYPE_CHECKING:
     from pondertree.evaluators.cached import Cached
@@ -48,26 +48,17 @@ __all__ = [
     "symmetries_of",
 ]
 
-_FILES = {
-    "Cached": "cached",
-    "Function": "simple",
-    "Jax": "jax_function",
-    "Keras": "keras_model",
-    "Onnx": "onnx_session",
-    "Symmetric": "symmetry",
-    "Symmetry": "symmetry",
-    "Torch": "torch_module",
-    "symmetries_of": "symmetry",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _FILES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"{__name__}.{_FILES[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "Cached": "cached",
+        "Function": "simple",
+        "Jax": "jax_function",
+        "Keras": "keras_model",
+        "Onnx": "onnx_session",
+        "Symmetric": "symmetry",
+        "Symmetry": "symmetry",
+        "Torch": "torch_module",
+        "symmetries_of": "symmetry",
+    },
+)

@@ -7,10 +7,9 @@
 Needs PyTorch (`pip install ".[train]"`), which is imported on first use of `train`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pondertree.optional import require
+from pondertree.optional import lazy_names
 
 if TYPE_CHECKING:
     from pondertree.learn.config import (
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
         read_config,
         text_of_config,
     )
-    from pondertree.learn.data.shards import list_shards, read_shard
-    from pondertree.learn.evaluation.exact_play import share_of_value_keeping_moves, value_keeping_positions
-    from pondertree.learn.loop.train import TrainingResult, train
-    from pondertree.learn.report.progress import Watcher
+    from pondertree.learn.data import list_shards, read_shard
+    from pondertree.learn.evaluation import share_of_value_keeping_moves, value_keeping_positions
+    from pondertree.learn.loop import TrainingResult, train
+    from pondertree.learn.report import Watcher
 
 __all__ = [
     "Config",
@@ -50,27 +49,13 @@ __all__ = [
     "value_keeping_positions",
 ]
 
-#: The modules of the lazily imported names; the others are in `config`.
-_MODULES = {
-    "train": "loop.train",
-    "TrainingResult": "loop.train",
-    "Watcher": "report.progress",
-    "list_shards": "data.shards",
-    "read_shard": "data.shards",
-    "share_of_value_keeping_moves": "evaluation.exact_play",
-    "value_keeping_positions": "evaluation.exact_play",
+_GROUPS = {
+    "train": "loop",
+    "TrainingResult": "loop",
+    "Watcher": "report",
+    "list_shards": "data",
+    "read_shard": "data",
+    "share_of_value_keeping_moves": "evaluation",
+    "value_keeping_positions": "evaluation",
 }
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'pondertree.learn' has no attribute {name!r}")
-    module = _MODULES.get(name, "config")
-    if module == "loop.train":
-        require("torch", "train", "learning")
-        require("safetensors", "train", "learning")
-    return getattr(import_module(f"pondertree.learn.{module}"), name)
+__getattr__, __dir__ = lazy_names(__name__, {name: _GROUPS.get(name, "config") for name in __all__})

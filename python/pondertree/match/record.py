@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -59,8 +59,65 @@ class PairRecord:
         return cls(number, opening, (first, second))
 
 
-class RecordFile:
-    """An append-only record file. `known` are the pairs it held when it was opened."""
+class LineFile:
+    """An append-only file of JSON lines with checksums, the first of which is a header; locked until `close`.
+
+    Every line is synced. The incomplete last line of a killed process is removed.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        name: str,
+        header: Mapping[str, Any],
+        read: Callable[[bytes], object],
+        *,
+        resume: bool,
+    ) -> None:
+        """`read` gets the content of an existing file, which needs `resume`; `name` is the argument, for errors."""
+        self.path = check_writable(path, name)
+        exists = self.path.exists() and self.path.stat().st_size > 0
+        if exists and not resume:
+            raise InvalidArgumentError(
+                f"{name}: {str(self.path)!r} exists already: continue it (resume), or give another name"
+            )
+        self._file: IO[bytes] | None = None
+        try:
+            self._file = open(self.path, "r+b" if exists else "w+b")  # noqa: SIM115 (closed by `close`)
+        except OSError as error:
+            raise InvalidArgumentError(f"{name}: {str(self.path)!r} cannot be written: {error.strerror}") from None
+        try:
+            lock(self._file, f"{name}: another match is writing {str(self.path)!r}")
+            content = self._file.read()
+            whole = content.rfind(b"\n") + 1
+            if exists:
+                read(content)
+            self._file.truncate(whole)
+            self._file.seek(whole)
+            if whole == 0:
+                self.write(header)
+                sync_folder(self.path.absolute().parent)
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self, data: Mapping[str, Any]) -> None:
+        """Appends a line and syncs the file."""
+        if self._file is None:
+            raise UsageError("this record is closed")
+        self._file.write(write_line(data))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class RecordFile(LineFile):
+    """The record of a match. `known` are the pairs it held when it was opened."""
 
     def __init__(
         self,
@@ -71,62 +128,28 @@ class RecordFile:
         replay: Callable[[PairRecord], object] = lambda pair: None,
     ) -> None:
         """`replay` raises a PondertreeError for a pair that cannot belong to this match."""
-        self.path = check_writable(path, "out")
-        self.settings = dict(settings)
+        self.header = {"format": FORMAT, "version": VERSION, "settings": dict(settings)}
         self.known: dict[int, PairRecord] = {}
-        exists = self.path.exists() and self.path.stat().st_size > 0
-        if exists and not resume:
-            raise InvalidArgumentError(
-                f"out: {str(self.path)!r} exists already: continue it (resume), or give another name"
-            )
-        self._file: IO[bytes] | None = None
-        try:
-            self._file = open(self.path, "r+b" if exists else "w+b")  # noqa: SIM115 (closed by `close`)
-        except OSError as error:
-            raise InvalidArgumentError(f"out: {str(self.path)!r} cannot be written: {error.strerror}") from None
-        try:
-            lock(self._file, f"out: another match is writing {str(self.path)!r}")
-            whole = 0
-            if exists:
-                recorded, self.known, whole = read_lines(self._file.read(), self.path)
-                if recorded is not None:
-                    check_same_settings(recorded, self.settings, self.path)
-                with reading(self.path, "the record of this match"):
-                    for pair in self.known.values():
-                        replay(pair)
-            # An incomplete last line of a killed match is removed.
-            self._file.truncate(whole)
-            self._file.seek(whole)
-            if whole == 0:
-                self._write({"format": FORMAT, "version": VERSION, "settings": self.settings})
-                sync_folder(self.path.absolute().parent)
-        except BaseException:
-            self.close()
-            raise
 
-    def _write(self, data: Mapping[str, Any]) -> None:
-        if self._file is None:
-            raise UsageError("this record of a match is closed")
-        self._file.write(write_line(data))
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        def read(content: bytes) -> None:
+            recorded, self.known, _ = read_lines(content, self.path)
+            if recorded is not None:
+                check_same_settings(recorded, settings, self.path)
+            with reading(self.path, "the record of this match"):
+                for pair in self.known.values():
+                    replay(pair)
+
+        super().__init__(path, "out", self.header, read, resume=resume)
 
     def append(self, pair: PairRecord) -> None:
         """Appends a pair and syncs the file."""
-        self._write(pair.as_json())
+        self.write(pair.as_json())
 
     def finish(self, pairs: Iterable[PairRecord]) -> None:
         """Atomically replaces the file by one with exactly these pairs, in order."""
-        lines = [write_line({"format": FORMAT, "version": VERSION, "settings": self.settings})]
-        lines += [write_line(pair.as_json()) for pair in pairs]
+        lines = [write_line(self.header), *(write_line(pair.as_json()) for pair in pairs)]
         replace_file(self.path, b"".join(lines))
         self.close()
-
-    def close(self) -> None:
-        """Closes the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
 
 
 def write_line(data: Mapping[str, Any]) -> bytes:
@@ -147,6 +170,13 @@ def read_line(line: bytes) -> dict[str, Any]:
     return data
 
 
+def settings_of_header(data: Mapping[str, Any], form: str, version: int) -> dict[str, Any]:
+    """Returns the settings in the first line of a record; raises a ValueError if it has another format or version."""
+    if current_format(data.get("format")) != form or data.get("version") != version:
+        raise ValueError(f"it is not the record of a {form.removeprefix('pondertree ')}")
+    return dict(data["settings"])
+
+
 def read_lines(content: bytes, path: Path) -> tuple[dict[str, Any] | None, dict[int, PairRecord], int]:
     """Returns (settings, pairs by number, size of the complete lines in bytes)."""
     settings: dict[str, Any] | None = None
@@ -156,9 +186,7 @@ def read_lines(content: bytes, path: Path) -> tuple[dict[str, Any] | None, dict[
         with reading(path, f"the record of a match (line {number})"):
             data = read_line(line)
             if number == 1:
-                if current_format(data.get("format")) != FORMAT or data.get("version") != VERSION:
-                    raise ValueError("it is not the record of a match")
-                settings = dict(data["settings"])
+                settings = settings_of_header(data, FORMAT, VERSION)
             else:
                 pair = PairRecord.from_json(data)
                 pairs[pair.number] = pair
@@ -176,10 +204,12 @@ def read_record(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Pair
         return settings, [pairs[number] for number in sorted(pairs)]
 
 
-def check_same_settings(recorded: Mapping[str, Any], requested: Mapping[str, Any], path: Path) -> None:
-    """Raises an InvalidArgumentError if a record belongs to a match with other settings."""
+def check_same_settings(
+    recorded: Mapping[str, Any], requested: Mapping[str, Any], path: Path, mutable: Sequence[str] = MUTABLE_SETTINGS
+) -> None:
+    """Raises an InvalidArgumentError if a record was made with other settings."""
     for name in {**recorded, **requested}:
-        if name not in MUTABLE_SETTINGS and recorded.get(name) != requested.get(name):
+        if name not in mutable and recorded.get(name) != requested.get(name):
             raise InvalidArgumentError(
-                f"resume: {str(path)!r} was played with {name} = {recorded.get(name)!r}, not {requested.get(name)!r}"
+                f"resume: {str(path)!r} was started with {name} = {recorded.get(name)!r}, not {requested.get(name)!r}"
             )

@@ -120,7 +120,7 @@ def read_model(text: Any) -> Any:
     kind, _, path = text.partition(":") if isinstance(text, str) else ("", "", "")
     if kind != "player" or not path:
         raise InvalidArgumentError(f"model must be player:DIR (a training by MuZero), not {text!r}")
-    from pondertree.networks.loading import load
+    from pondertree.networks import load
 
     model = load(path)
     if not hasattr(model, "initial_inference"):
@@ -146,11 +146,11 @@ def read_evaluator(text: Any) -> Any:
 
         return Keras(path)
     if kind == "onnx" and path:
-        from pondertree.networks.loading import load_onnx
+        from pondertree.networks import load_onnx
 
         return load_onnx(path)
     if kind == "player" and path:
-        from pondertree.networks.loading import load
+        from pondertree.networks import load
 
         return load(path)
     raise InvalidArgumentError(f"evaluator must be {EVALUATORS}, not {text!r}")

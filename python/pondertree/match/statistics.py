@@ -21,7 +21,7 @@ NORMALISED = 800.0 / math.log(10.0)
 
 def elo_of(score: float) -> float:
     """Returns the Elo difference of a score in [0, 1] by the logistic model; infinite at both ends."""
-    score = _number(score, "score")
+    score = validation.number(score, "score", finite=False)
     if score <= 0.0:
         return -math.inf
     if score >= 1.0:
@@ -31,21 +31,11 @@ def elo_of(score: float) -> float:
 
 def score_of(elo: float) -> float:
     """Returns the expected score of an Elo difference."""
-    elo = _number(elo, "elo")
+    elo = validation.number(elo, "elo", finite=False)
     # Computed for the negative side, where the power cannot overflow.
     power = math.pow(10.0, -abs(elo) / 400.0)
     score = power / (1.0 + power)
     return 1.0 - score if elo > 0.0 else score
-
-
-def _number(value: Any, name: str) -> float:
-    """Validates a number; infinite (one side won every game) and NaN (no games) are accepted."""
-    try:
-        return float(value)
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise InvalidArgumentError(f"{name} must be a number, not {validation.shown(value)}") from error
 
 
 def check_counts(counts: Any) -> tuple[int, ...]:

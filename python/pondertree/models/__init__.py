@@ -14,10 +14,10 @@ Modules are imported on first access here, network libraries when an adapter is 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pondertree.models.protocol import Model, check_model
+from pondertree.optional import lazy_names
 
 if TYPE_CHECKING:
     from pondertree.models.adapters import ComposedModel, FunctionModel, SpecificationModel
@@ -47,29 +47,20 @@ __all__ = [
     "min_max",
 ]
 
-_FILES = {
-    "FunctionModel": "adapters",
-    "HiddenPool": "pool",
-    "Inference": "inference",
-    "InitialOutput": "responses",
-    "JaxModel": "jax_model",
-    "ComposedModel": "adapters",
-    "RecurrentOutput": "responses",
-    "SpecificationModel": "adapters",
-    "Support": "support",
-    "TorchModel": "torch_model",
-    "as_model": "resolve",
-    "min_max": "arrays",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _FILES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"{__name__}.{_FILES[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "FunctionModel": "adapters",
+        "HiddenPool": "pool",
+        "Inference": "inference",
+        "InitialOutput": "responses",
+        "JaxModel": "jax_model",
+        "ComposedModel": "adapters",
+        "RecurrentOutput": "responses",
+        "SpecificationModel": "adapters",
+        "Support": "support",
+        "TorchModel": "torch_model",
+        "as_model": "resolve",
+        "min_max": "arrays",
+    },
+)

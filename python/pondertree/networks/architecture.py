@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pondertree import validation
+from pondertree.config import bounded_int, option
 from pondertree.errors import InvalidArgumentError
 from pondertree.validation import brief
 
@@ -15,26 +16,26 @@ OUTCOMES = 3
 #: Largest number of actions, and of elements of an observation, that a file may claim.
 MAX_ACTIONS, MAX_NUMBERS = 1 << 24, 1 << 28
 
+width = bounded_int(1, 4096)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkConfig:
     """Size of the network."""
 
-    blocks: int = 4
+    blocks: int = option(4, bounded_int(0, 256))
     """Residual blocks of two convolutions, or of two dense layers where observations are not boards."""
-    channels: int = 32
+    channels: int = option(32, width)
     """Channels of every convolution, or the width of every dense layer."""
-    policy_channels: int = 16
+    policy_channels: int = option(16, width)
     """Channels of the policy head before its dense layer (unused with policy planes, as in chess)."""
-    value_channels: int = 8
+    value_channels: int = option(8, width)
     """Channels of the value head."""
-    value_hidden: int = 64
+    value_hidden: int = option(64, width)
     """Width of the value head's hidden layer."""
 
     def __post_init__(self) -> None:
-        validation.whole_number(self.blocks, "network.blocks", most=256)
-        for name in ("channels", "policy_channels", "value_channels", "value_hidden"):
-            validation.whole_number(getattr(self, name), f"network.{name}", least=1, most=4096)
+        validation.check_fields(self, "network.")
 
 
 @dataclass(frozen=True, slots=True)

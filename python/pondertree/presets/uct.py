@@ -88,13 +88,13 @@ class UCT(Search):
             rule=Ucb1.of(self),
             options=self.snapshot(),
             leaf=leaf,
-            analysis=analysis,
             evaluator=evaluator,
-            playout_policy=compiled_policy,
-            python_policy=python_policy,
             max_depth=max_depth,
             minimax_depth=self.minimax_depth,
             forced_depth=self.forced_depth,
+            playout_policy=compiled_policy,
+            python_policy=python_policy,
+            analysis=analysis,
         )
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ This module also exports the main names of `node`, `priors`, `noise` and `answer
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pondertree.games.chess_interop import adapt_state, to_state
@@ -133,24 +133,17 @@ class MCTS(NoisySearch[Node]):
         *,
         temperature: float = 0.0,
         add_noise: bool = False,
-        trace: bool = False,
-        root_actions: Collection[int] | None = None,
+        **inputs: Any,
     ) -> Result:
-        """Searches from `game`; (`seed`, `call`, `row`) key the random numbers, `root_actions` restricts the root."""
-        tree = self.tree(game, call, row, trace=trace, root_actions=root_actions)
+        """Searches from `game`; (`seed`, `call`, `row`) key the random numbers, `inputs` are those of `tree`."""
+        tree = self.tree(game, call, row, **inputs)
         self.simulate(tree, self.num_simulations, add_noise)
         return self.result(tree, temperature)
 
     def tree(
-        self,
-        game: Any,
-        call: int = 0,
-        row: int = 0,
-        *,
-        trace: bool = False,
-        root_actions: Collection[int] | None = None,
+        self, game: Any, call: int = 0, row: int = 0, *, trace: bool = False, root_actions: Sequence[int] | None = None
     ) -> Tree:
-        """Creates a tree that consists of the root."""
+        """Creates a tree that consists of the root, restricted to `root_actions`."""
         root = self._make_root(to_state(game), RootInput(root_actions=root_actions))
         return Tree(root, tree_key(self.seed, call, row), trace=[] if trace else None)
 
@@ -218,7 +211,7 @@ class MCTS(NoisySearch[Node]):
         visits = node.visit_count + node.in_flight
         if self.parent_visits == "edges":
             visits = max(visits - 1, 1)
-        exploration = self.c_puct * math.sqrt(visits)
+        exploration = self._exploration(visits)
         # Trap: 0 for an unvisited move is optimistic in a lost position and pessimistic in a won one.
         unvisited = node.mean_value - self.fpu if self.fpu_is_relative else self.fpu
         lost = {action for action, child in node.children.items() if child.proven_for_chooser == -1}
@@ -230,6 +223,10 @@ class MCTS(NoisySearch[Node]):
             q = unvisited if n == 0 and child.proven is None else child.expected_for_chooser()
             scores[action] = q + exploration * child.prior / (1.0 + n)
         return scores
+
+    def _exploration(self, visits: int) -> float:
+        """Returns the factor of P(child) / (1 + N(child))."""
+        return self.c_puct * math.sqrt(visits)
 
     def _evaluate(self, tree: Tree, pending: Sequence[PendingLeaf[Node]], target: int) -> list[list[float]]:
         """EXPAND and EVALUATE: evaluates all pending leaves in one batch."""

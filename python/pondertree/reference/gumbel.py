@@ -88,18 +88,9 @@ class MCTS(PriorSearch[PriorNode]):
         self.solve = solve
         self.in_flight = in_flight
 
-    def run(
-        self,
-        state: Any = None,
-        call: int = 0,
-        row: int = 0,
-        *,
-        temperature: float = 0.0,
-        trace: bool = False,
-        **inputs: Any,
-    ) -> Result:
-        """Searches from a root; (`seed`, `call`, `row`) key the random numbers."""
-        tree = self.tree(state, call, row, trace=trace, **inputs)
+    def run(self, state: Any = None, call: int = 0, row: int = 0, *, temperature: float = 0.0, **inputs: Any) -> Result:
+        """Searches from a root; (`seed`, `call`, `row`) key the random numbers, `inputs` are those of `tree`."""
+        tree = self.tree(state, call, row, **inputs)
         self.simulate(tree, self.num_simulations)
         return self.result(tree, temperature)
 

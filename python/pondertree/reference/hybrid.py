@@ -11,7 +11,7 @@ extent of category ordering (`priority`), priors from move scores (`move_scores`
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -166,29 +166,14 @@ class MCTS(PriorSearch[MctsNode]):
         self.solve = solve
         self.in_flight = in_flight
 
-    def run(
-        self,
-        state: Any,
-        call: int = 0,
-        row: int = 0,
-        *,
-        temperature: float = 0.0,
-        trace: bool = False,
-        root_actions: Collection[int] | None = None,
-    ) -> Result:
-        """Searches from `state`; (`seed`, `call`, `row`) key the random numbers, `root_actions` restricts the root."""
-        tree = self.tree(state, call, row, trace=trace, root_actions=root_actions)
+    def run(self, state: Any, call: int = 0, row: int = 0, *, temperature: float = 0.0, **inputs: Any) -> Result:
+        """Searches from `state`; (`seed`, `call`, `row`) key the random numbers, `inputs` are those of `tree`."""
+        tree = self.tree(state, call, row, **inputs)
         self.simulate(tree, self.num_simulations)
         return self.result(tree, temperature)
 
     def tree(
-        self,
-        state: Any,
-        call: int = 0,
-        row: int = 0,
-        *,
-        trace: bool = False,
-        root_actions: Collection[int] | None = None,
+        self, state: Any, call: int = 0, row: int = 0, *, trace: bool = False, root_actions: Sequence[int] | None = None
     ) -> Tree:
         """Creates a tree that consists of the root, from a `Chess` state, a `chess.Board` or a `ChessGame`.
 

@@ -233,30 +233,16 @@ class MCTS(BatchedSearch[MCTSNode]):
         self.calls += 1
         return result.action
 
-    def run(
-        self,
-        state: Any,
-        call: int = 0,
-        row: int = 0,
-        *,
-        trace: bool = False,
-        root_actions: Collection[int] | None = None,
-    ) -> Result:
-        """Searches from `state`; (`seed`, `call`, `row`) key the random numbers, `root_actions` restricts the root."""
-        tree = self.tree(state, call, row, trace=trace, root_actions=root_actions)
+    def run(self, state: Any, call: int = 0, row: int = 0, **inputs: Any) -> Result:
+        """Searches from `state`; (`seed`, `call`, `row`) key the random numbers, `inputs` are those of `tree`."""
+        tree = self.tree(state, call, row, **inputs)
         self.simulate(tree, self.num_simulations)
         return self.result(tree)
 
     def tree(
-        self,
-        state: Any,
-        call: int = 0,
-        row: int = 0,
-        *,
-        trace: bool = False,
-        root_actions: Collection[int] | None = None,
+        self, state: Any, call: int = 0, row: int = 0, *, trace: bool = False, root_actions: Sequence[int] | None = None
     ) -> Tree:
-        """Creates a tree that consists of the root."""
+        """Creates a tree that consists of the root, restricted to `root_actions`."""
         state = self._state(state)
         refuse_end(state)
         root = MCTSNode(state, forced_depth_left=self.forced_depth if is_zero_sum(state) else 0)

@@ -18,13 +18,12 @@ from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo, describe, game_is_over, is_over
 from pondertree.games.chess_interop import adapt_state, to_state, to_states
 from pondertree.result import SearchResult
+from pondertree.search.arguments import UNLIMITED, Limits, Progress, read_root_actions
 from pondertree.search.compiled_world import CompiledWorld
 from pondertree.search.forest import Forest
-from pondertree.search.limits import UNLIMITED, Limits, Progress
 from pondertree.search.observation_root import ObservationBatch, ObservationRoot
 from pondertree.search.preset import DefaultSimulations
 from pondertree.search.python_world import PythonWorld
-from pondertree.search.root_actions import read_root_actions
 from pondertree.search.tree import Tree
 from pondertree.search.world import World
 

@@ -28,8 +28,8 @@ from pondertree.gpu.protocol import (
     query,
 )
 from pondertree.gpu.tree_shape import DEVICE_GAMES, TreeShape
+from pondertree.search.arguments import RootActions
 from pondertree.search.leaf_evaluation import LeafEvaluation
-from pondertree.search.root_actions import RootActions
 from pondertree.search.world import Key, Keys, World
 
 

@@ -18,10 +18,9 @@ from pondertree.game import as_contract_error, move_text, refuse_finished
 from pondertree.games.chess_interop import check_action, to_state
 from pondertree.games.lookahead import minimax
 from pondertree.result import SearchResult
+from pondertree.search.arguments import UNLIMITED, Limits, Progress, RootActions
 from pondertree.search.leaf_evaluation import OutOfTime
-from pondertree.search.limits import UNLIMITED, Limits, Progress
 from pondertree.search.observation_root import ObservationBatch, ObservationRoot, observation_root
-from pondertree.search.root_actions import RootActions
 from pondertree.search.world import World
 from pondertree.validation import is_listed, optional_flag, optional_temperature, per_row, shown, whole_number
 from pondertree.validation import seconds as read_seconds

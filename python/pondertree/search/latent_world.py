@@ -34,6 +34,7 @@ from pondertree.models.hidden import flatten
 from pondertree.models.inference import Inference
 from pondertree.models.pool import HiddenPool
 from pondertree.models.responses import InitialOutput, RecurrentOutput, is_numpy_tuple
+from pondertree.search.arguments import RootActions
 from pondertree.search.observation_root import (
     ObservationBatch,
     ObservationRoot,
@@ -43,7 +44,6 @@ from pondertree.search.observation_root import (
     roots_of,
     stack,
 )
-from pondertree.search.root_actions import RootActions
 from pondertree.search.world import Key, Keys, World
 
 #: Initial slots per tree; a full pool doubles.

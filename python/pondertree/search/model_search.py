@@ -17,10 +17,10 @@ from pondertree.game import GameInfo, describe
 from pondertree.models import as_model
 from pondertree.models.arrays import library_of, number_array
 from pondertree.models.observation_shape import ObservationShape
+from pondertree.search.arguments import Progress
 from pondertree.search.base import Search
 from pondertree.search.forest import Forest
 from pondertree.search.latent_world import LatentWorld, latent_game
-from pondertree.search.limits import Progress
 from pondertree.search.observation_root import SINGLE, ObservationBatch, ObservationRoot, observation_root
 from pondertree.search.tree import Tree
 from pondertree.search.world import World

@@ -19,8 +19,8 @@ from pondertree.game import GameInfo, Position, as_contract_error, play, read_po
 from pondertree.games.lookahead import forced_actions
 from pondertree.games.purity import PlayCheck
 from pondertree.gpu.protocol import ShouldStop
+from pondertree.search.arguments import RootActions
 from pondertree.search.leaf_evaluation import LeafEvaluation, OutOfTime
-from pondertree.search.root_actions import RootActions
 from pondertree.search.world import Key, Keys, World
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pondertree.game import move_text
 from pondertree.result import SearchResult
+from pondertree.search.arguments import Progress
 from pondertree.search.forest import Forest
-from pondertree.search.limits import Progress
 
 if TYPE_CHECKING:
     import chess

@@ -12,7 +12,7 @@ from pondertree.config import SearchConfig
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo, as_contract_error, describe, play, refuse_finished
 from pondertree.gpu.protocol import ShouldStop
-from pondertree.search.root_actions import RootActions
+from pondertree.search.arguments import RootActions
 
 #: Seed, call number and row: the key of a tree's random numbers.
 Key = tuple[int, int, int]

@@ -4,6 +4,6 @@ from pondertree.games import ConnectFour
 from pondertree.node import Node
 from pondertree.presets import AlphaZero
 from pondertree.result import SearchResult
-from pondertree.search.temperature import Temperature
+from pondertree.search.arguments import Temperature
 
 __all__ = ["AlphaZero", "ConnectFour", "Node", "SearchResult", "Temperature"]

@@ -11,8 +11,9 @@ Searches that sort actions or flip signs by depth fail on them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
+from pondertree.games.game_state import State
 from pondertree.random import Random, fold
 
 TurnOrder = Literal["alternate", "random", "double"]
@@ -172,21 +173,7 @@ class RewardState(TabularState):
         return totals
 
 
-class Playable(Protocol):
-    """The interface of states for the exact solvers below."""
-
-    @property
-    def to_play(self) -> int: ...
-    @property
-    def is_terminal(self) -> bool: ...
-    @property
-    def num_players(self) -> int: ...
-    def legal_actions(self) -> list[int]: ...
-    def play(self, action: int, /) -> Playable: ...
-    def returns(self) -> list[float]: ...
-
-
-def solve(state: Playable) -> tuple[float, int]:
+def solve(state: State) -> tuple[float, int]:
     """Returns (exact value for the player to move, plies to the end) of a two-player zero-sum state.
 
     Among moves of equal value, the shortest win and the longest of everything else. Recursive over the whole game
@@ -208,12 +195,12 @@ def solve(state: Playable) -> tuple[float, int]:
     return best
 
 
-def minimax_value(state: Playable) -> float:
+def minimax_value(state: State) -> float:
     """Returns the exact value of a two-player zero-sum state for the player to move (small games only)."""
     return solve(state)[0]
 
 
-def best_play(state: Playable) -> list[float]:
+def best_play(state: State) -> list[float]:
     """Returns each player's future payoff if everyone maximises their own, for any number of players.
 
     Games with `rewards()` are scored by future rewards, others by `returns()`. Small games only.

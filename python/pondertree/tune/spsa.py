@@ -13,7 +13,6 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,8 @@ from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree.errors import InvalidArgumentError
-from pondertree.files import check_path, check_writable, current_format, reading
-from pondertree.match.record import read_line, write_line
+from pondertree.files import reading
+from pondertree.match.record import LineFile, check_same_settings, read_line, settings_of_header
 from pondertree.random import fold
 
 FORMAT = "pondertree spsa"
@@ -103,7 +102,7 @@ def run_spsa(
         **(about or {}),
     }
     steps: list[Step] = []
-    file = None if record is None else _Record(check_path(record, "record"), settings, resume)
+    file = None if record is None else _Record(record, settings, resume)
     planned = iterations
     try:
         if file is not None:
@@ -115,7 +114,7 @@ def run_spsa(
             here = np.array(steps[-1].numbers if steps else start)
             step = take_step(parameters, compare, here, len(steps), planned, gain, seed)
             if file is not None:
-                file.append(step)
+                file.write(asdict(step))
             steps.append(step)
             if progress is not None:
                 progress(steps)
@@ -171,63 +170,27 @@ def _step_of(data: Mapping[str, Any], parameters: Sequence[Parameter]) -> Step:
     return Step(validation.whole_number(data["number"], "number"), tuple(map(int, signs)), score, numbers)
 
 
-class _Record:
+class _Record(LineFile):
     """The record of an SPSA run: a line with its settings, then one per step."""
 
-    def __init__(self, path: Path, settings: dict[str, Any], resume: bool) -> None:
+    def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any], resume: bool) -> None:
         self.known: list[Step] = []
         #: The iterations of the original run.
         self.planned = int(settings["iterations"])
-        check_writable(path, "record")
-        exists = path.exists() and path.stat().st_size > 0
-        if exists and not resume:
-            raise InvalidArgumentError(f"{str(path)!r} exists already: continue it (resume), or give another name")
-        try:
-            self._file = open(path, "r+b" if exists else "w+b")  # noqa: SIM115 (closed by `close`)
-        except OSError as error:
-            raise InvalidArgumentError(f"{str(path)!r} cannot be written: {error.strerror}") from None
-        try:
-            content = self._file.read()
-            # An incomplete last line of a killed run is removed.
-            whole = content.rfind(b"\n") + 1
-            lines = content[:whole].split(b"\n")[:-1]
-            for number, line in enumerate(lines):
-                self._read(path, number, line, settings)
-            self._file.truncate(whole)
-            self._file.seek(whole)
-            if not lines:
-                self._write({"format": FORMAT, "version": VERSION, "settings": settings})
-        except BaseException:
-            self.close()
-            raise
+        self._settings = settings
+        header = {"format": FORMAT, "version": VERSION, "settings": settings}
+        super().__init__(path, "record", header, self._read, resume=resume)
 
-    def _read(self, path: Path, number: int, line: bytes, settings: dict[str, Any]) -> None:
-        with reading(path, f"the record of an SPSA run (line {number + 1})"):
-            data = read_line(line)
-            if number == 0:
-                if current_format(data.get("format")) != FORMAT or data.get("version") != VERSION:
-                    raise ValueError("it is not the record of an SPSA run")
-                found = dict(data["settings"])
-                self.planned = validation.count(found["iterations"], "iterations")
-            else:
-                if data["number"] != number - 1:
-                    raise ValueError(f"step {number - 1} is missing")
-                self.known.append(_step_of(data, [Parameter(**one) for one in settings["parameters"]]))
-                return
-        for name in settings:
-            if found.get(name) != settings[name] and name != "iterations":
-                raise InvalidArgumentError(
-                    f"resume: {str(path)!r} was started with {name} = {found.get(name)!r}, not {settings[name]!r}"
-                )
-
-    def _write(self, data: Mapping[str, Any]) -> None:
-        self._file.write(write_line(data))
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def append(self, step: Step) -> None:
-        """Appends a step and syncs the file."""
-        self._write(asdict(step))
-
-    def close(self) -> None:
-        self._file.close()
+    def _read(self, content: bytes) -> None:
+        parameters = [Parameter(**one) for one in self._settings["parameters"]]
+        for number, line in enumerate(content.split(b"\n")[:-1], start=-1):
+            with reading(self.path, f"the record of an SPSA run (line {number + 2})"):
+                data = read_line(line)
+                if number < 0:
+                    recorded = settings_of_header(data, FORMAT, VERSION)
+                    self.planned = validation.count(recorded["iterations"], "iterations")
+                    check_same_settings(recorded, self._settings, self.path, mutable=("iterations",))
+                elif data["number"] != number:
+                    raise ValueError(f"step {number} is missing")
+                else:
+                    self.known.append(_step_of(data, parameters))

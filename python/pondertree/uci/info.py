@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from pondertree.search.tree import Tree
 MAX_CENTIPAWNS = 15_000
 
 
-@dataclass(frozen=True, slots=True)
-class PvLine:
+class PvLine(NamedTuple):
     """A root move with its principal variation; values are for the player to move."""
 
     move: str
@@ -31,8 +30,7 @@ class PvLine:
     pv: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SearchSnapshot:
+class SearchSnapshot(NamedTuple):
     """The state of a search as plain data, without a reference to its tree."""
 
     lines: tuple[PvLine, ...]
@@ -94,7 +92,7 @@ def snapshot(state: Chess, result: SearchResult, count: int) -> SearchSnapshot:
 
 def append_lines(decided: SearchSnapshot, others: Sequence[PvLine], count: int) -> SearchSnapshot:
     """Returns `count` lines: those of a search with a proven root, then those of the moves it left out."""
-    return replace(decided, lines=(*decided.lines, *others)[:count])
+    return decided._replace(lines=(*decided.lines, *others)[:count])
 
 
 def centipawns(value: float, scale: float) -> int:
@@ -130,8 +128,7 @@ def line_wdl(line: PvLine) -> tuple[int, int, int]:
     return wdl_of(line.value if line.proven is None else float(line.proven))
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """Fields that all lines of one report share."""
 
     depth: int
@@ -199,7 +196,7 @@ def complete_lines(snapshot: SearchSnapshot, state: Chess) -> SearchSnapshot:
     """
     best, *others = snapshot.lines
     lines = (_complete_line(best, state, COMPLETION_BUDGET), *(_complete_line(line, state, 0) for line in others))
-    return replace(snapshot, lines=lines)
+    return snapshot._replace(lines=lines)
 
 
 def _complete_line(line: PvLine, state: Chess, budget: int) -> PvLine:
@@ -217,7 +214,7 @@ def _complete_line(line: PvLine, state: Chess, budget: int) -> PvLine:
         wins = line.proven if len(line.pv) % 2 == 0 else -line.proven
         if found * wins <= 0:
             return line
-    return replace(line, pv=line.pv + _texts(state, actions))
+    return line._replace(pv=line.pv + _texts(state, actions))
 
 
 def _texts(state: Chess, actions: list[int]) -> tuple[str, ...]:

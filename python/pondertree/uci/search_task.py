@@ -12,7 +12,7 @@ import threading
 import time
 
 from pondertree._core import ending
-from pondertree.search.limits import UNLIMITED
+from pondertree.search.arguments import UNLIMITED
 from pondertree.search.tree import Tree
 from pondertree.uci import clock, info
 from pondertree.uci.info import DepthEstimate, SearchSnapshot

@@ -12,9 +12,10 @@ from pondertree import games
 from pondertree.errors import InvalidActionError
 from pondertree.learn.config.game_spec import game_spec
 from pondertree.learn.config.sections import ReplayConfig
+from pondertree.learn.data import replay as rings
 from pondertree.learn.data.observations import packed_observations
 from pondertree.learn.data.records import GameRecord
-from pondertree.learn.data.replay import ReplayBuffer, TrainingBatch
+from pondertree.learn.data.replay import ReplayBuffer, RingBuffer, TrainingBatch
 
 torch = pytest.importorskip("torch")
 
@@ -113,3 +114,30 @@ def test_replay_buffer_sampling_is_recency_weighted(fresh: float) -> None:
         replay.sample(50, np.random.default_rng(2)).values.tolist()
         == replay.sample(50, np.random.default_rng(2)).values.tolist()
     )
+
+
+@settings(max_examples=60, deadline=None)
+@given(most=st.integers(1, 40), sizes=st.lists(st.integers(1, 25), max_size=12))
+def test_ring_buffer_holds_newest_rows_in_order(most: int, sizes: list[int]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rings, "FIRST_ROWS", 3)
+        ring = RingBuffer(most, {"number": np.zeros((), np.int64), "pair": np.zeros(2, np.float32)})
+        came: list[int] = []
+        for size in sizes:
+            new = np.arange(len(came), len(came) + size)
+            came += new.tolist()
+            ring.append({"number": new, "pair": np.stack([new, -new], axis=1)})
+            retained = came[-most:]
+            assert len(ring) == len(retained)
+            places = np.arange(len(ring))
+            assert ring.gather("number", places).tolist() == retained
+            assert ring.gather("pair", places)[:, 1].tolist() == [-number for number in retained]
+
+
+def test_ring_buffer_widens_rows() -> None:
+    ring = RingBuffer(10, {"actions": np.full(2, 7, np.uint16)})
+    ring.append({"actions": np.array([[1, 2]], np.uint16)})
+    ring.widen("actions", 4)
+    ring.widen("actions", 3)  # narrowing has no effect
+    ring.append({"actions": np.array([[1, 2, 3, 4]], np.uint16)})
+    assert ring.gather("actions", np.arange(2)).tolist() == [[1, 2, 7, 7], [1, 2, 3, 4]]

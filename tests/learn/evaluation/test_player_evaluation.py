@@ -11,8 +11,7 @@ pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from pondertree.learn.data.checkpoint import Counters
-from pondertree.learn.evaluation.async_evaluation import AsyncEvaluation
-from pondertree.learn.evaluation.player_evaluation import Evaluation
+from pondertree.learn.evaluation.player_evaluation import AsyncEvaluation, Evaluation
 
 
 class Slow:

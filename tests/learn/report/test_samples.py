@@ -18,7 +18,7 @@ from pondertree.errors import StorageError
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe, name_of
 from pondertree.learn import train
 from pondertree.learn.data.shards import list_shards, read_shard
-from pondertree.learn.evaluation.games_file import games_path, read_games
+from pondertree.learn.evaluation.arena import games_path, read_games
 from pondertree.learn.report.page import write_report
 from pondertree.learn.report.samples import Sample
 from pondertree.learn.report.samples_html import samples_html

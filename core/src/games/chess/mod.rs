@@ -44,6 +44,7 @@ impl Game for Chess {
         format!("{class}({:?})", self.fen())
     }
 
+    #[inline]
     fn dimensions(&self) -> Dimensions {
         let (planes, scalars) = (observation::PLANES, observation::SCALARS);
         Dimensions { num_actions: action::NUM_ACTIONS, planes, scalars, height: 8, width: 8 }

@@ -1,16 +1,17 @@
 """Training configuration: sections, defaults per game, TOML files, and the trained game. Imports no PyTorch."""
 
-from pondertree.learn.config.defaults import default_config, with_defaults
-from pondertree.learn.config.game_spec import GameSpec, game_spec
-from pondertree.learn.config.schema import Config, read_config, text_of_config
+from pondertree.learn.config.defaults import default_config, usual_algorithm, with_defaults
+from pondertree.learn.config.game_spec import GameSpec, game_spec, next_state
+from pondertree.learn.config.schema import Config, data_of_text, field_names, read_config, text_of_config
 from pondertree.learn.config.sections import (
+    OPPONENT,
     EvaluationConfig,
     LatentModelConfig,
     LearnerConfig,
     ReplayConfig,
     SelfPlayConfig,
 )
-from pondertree.networks.architecture import NetworkConfig
+from pondertree.networks import NetworkConfig
 
 __all__ = [
     "Config",
@@ -19,11 +20,16 @@ __all__ = [
     "LatentModelConfig",
     "LearnerConfig",
     "NetworkConfig",
+    "OPPONENT",
     "ReplayConfig",
     "SelfPlayConfig",
+    "data_of_text",
     "default_config",
+    "field_names",
     "game_spec",
+    "next_state",
     "read_config",
     "text_of_config",
+    "usual_algorithm",
     "with_defaults",
 ]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pondertree import validation
+from pondertree.config import bounded_float, bounded_int, one_of, option
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import reading
 from pondertree.learn.config.sections import (
@@ -24,7 +25,7 @@ from pondertree.learn.config.sections import (
     ReplayConfig,
     SelfPlayConfig,
 )
-from pondertree.networks.architecture import NetworkConfig
+from pondertree.networks import NetworkConfig
 from pondertree.validation import brief
 
 ALGORITHMS = ("gumbel", "alphazero", "muzero")
@@ -38,25 +39,25 @@ class Config:
     """The game: a compiled one by name, `module:Class` for one written in Python, or `gym:NAME` for an environment."""
     out: str = ""
     """The run folder."""
-    algorithm: str = "gumbel"
+    algorithm: str = option("gumbel", one_of(*ALGORITHMS))
     """Training algorithm: "gumbel" or "alphazero" (search by the rules), "muzero" (search in a learned model)."""
-    minutes: float | None = None
+    minutes: float | None = option(None, validation.positive_number, optional=True)
     """Limit in minutes."""
-    games: int | None = None
+    games: int | None = option(None, bounded_int(1, (1 << 64) - 1), optional=True)
     """Limit in self-play games."""
-    steps: int | None = None
+    steps: int | None = option(None, bounded_int(1, (1 << 64) - 1), optional=True)
     """Limit in optimiser steps."""
     device: str = "auto"
     """Device of the network: "cpu", "cuda", "cuda:1", or "auto" for a GPU if there is one."""
-    side_by_side: bool | None = None
+    side_by_side: bool | None = option(None, validation.flag, optional=True)
     """Self-play and optimisation run concurrently; None: only on a GPU. Only alternating runs are reproducible."""
-    seed: int = 0
+    seed: int = option(0, bounded_int(0, (1 << 63) - 1))
     """Random seed of the run."""
-    cycle_moves: int = 16
+    cycle_moves: int = option(16, validation.count)
     """Self-play moves per game between two rounds of optimisation."""
-    checkpoint_minutes: float = 1.0
+    checkpoint_minutes: float = option(1.0, bounded_float(0.0))
     """Minutes between checkpoints; 0 writes one after each round."""
-    keep_checkpoints: int = 3
+    keep_checkpoints: int = option(3, validation.count)
     """Number of newest checkpoints to keep."""
     network: NetworkConfig = field(default_factory=NetworkConfig)
     """Size of the network."""
@@ -81,23 +82,9 @@ class Config:
             object.__setattr__(self, "out", os.fspath(self.out))
         if not isinstance(self.out, str):
             raise InvalidArgumentError(f"out must be the name of a folder, not {validation.shown(self.out)}")
-        if not validation.is_one_of(self.algorithm, ALGORITHMS):
-            raise InvalidArgumentError(
-                f"algorithm must be {', '.join(ALGORITHMS[:-1])} or {ALGORITHMS[-1]}, "
-                f"not {validation.shown(self.algorithm)}"
-            )
-        if self.minutes is not None:
-            validation.positive_number(self.minutes, "minutes")
-        for name in ("games", "steps"):
-            if getattr(self, name) is not None:
-                validation.whole_number(getattr(self, name), name, least=1)
         if not isinstance(self.device, str):
             raise InvalidArgumentError(f"device must be cpu, cuda or auto, not {validation.shown(self.device)}")
-        validation.optional_flag(self.side_by_side, "side_by_side")
-        validation.whole_number(self.seed, "seed", most=(1 << 63) - 1)
-        validation.count(self.cycle_moves, "cycle_moves")
-        validation.number(self.checkpoint_minutes, "checkpoint_minutes", least=0.0)
-        validation.count(self.keep_checkpoints, "keep_checkpoints")
+        validation.check_fields(self)
         for name, kind in SECTIONS.items():
             if not isinstance(getattr(self, name), kind):
                 raise InvalidArgumentError(

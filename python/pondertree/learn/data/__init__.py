@@ -1,24 +1,45 @@
 """Training data: game records and shards, replay buffers, targets, checkpoints, the run folder. Imports no PyTorch."""
 
-from pondertree.learn.data.checkpoint import Checkpoint, Counters, load_checkpoint, newest_intact, save_checkpoint
-from pondertree.learn.data.records import GameRecord
-from pondertree.learn.data.replay import ReplayBuffer
-from pondertree.learn.data.run_folder import RunFolder
+from pondertree.learn.data.checkpoint import (
+    CONFIG,
+    Checkpoint,
+    Counters,
+    keep_newest,
+    load_checkpoint,
+    newest_intact,
+    save_checkpoint,
+)
+from pondertree.learn.data.observations import observation_bytes, packed_widths, refuse_observations
+from pondertree.learn.data.policy_targets import LegalActions, pruned_policy
+from pondertree.learn.data.records import GameRecord, check_games
+from pondertree.learn.data.replay import ReplayBuffer, TrainingBatch
+from pondertree.learn.data.run_folder import RunFolder, stored_config
 from pondertree.learn.data.shards import GameStore, list_shards, read_shard, write_shard
-from pondertree.learn.data.trajectories import TrajectoryBuffer
+from pondertree.learn.data.trajectories import TrajectoryBuffer, UnrolledBatch
 
 __all__ = [
+    "CONFIG",
     "Checkpoint",
     "Counters",
     "GameRecord",
     "GameStore",
+    "LegalActions",
     "ReplayBuffer",
     "RunFolder",
+    "TrainingBatch",
     "TrajectoryBuffer",
+    "UnrolledBatch",
+    "check_games",
+    "keep_newest",
     "list_shards",
     "load_checkpoint",
     "newest_intact",
+    "observation_bytes",
+    "packed_widths",
+    "pruned_policy",
     "read_shard",
+    "refuse_observations",
     "save_checkpoint",
+    "stored_config",
     "write_shard",
 ]

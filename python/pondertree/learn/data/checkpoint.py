@@ -12,18 +12,19 @@ import io
 import json
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pondertree import validation
+from pondertree.config import bounded_int, option
 from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.files import arrays_of, current_format, reading, sync_folder
-from pondertree.learn.config.schema import Config, text_of_config
+from pondertree.learn.config import Config, text_of_config
 from pondertree.learn.data.records import GameRecord, from_columns, to_columns
-from pondertree.networks.run_files import OLD, PLAYER, STATE, list_checkpoints
+from pondertree.networks import OLD, PLAYER, STATE, list_checkpoints
 from pondertree.optional import require
 from pondertree.validation import brief
 
@@ -34,31 +35,32 @@ FORMAT = "pondertree-checkpoint"
 VERSION = 1
 TRAINING, GAMES, CONFIG = "training.safetensors", "games.npz", "config.toml"
 
+whole = bounded_int(0, 1 << 62)
+
 
 @dataclass(slots=True)
 class Counters:
     """Counters of a run, saved with every checkpoint."""
 
-    round: int = 0
+    round: int = option(0, whole)
     """Rounds of self-play stored."""
-    step: int = 0
+    step: int = option(0, whole)
     """Optimiser steps."""
-    games: int = 0
+    games: int = option(0, whole)
     """Finished games."""
-    positions: int = 0
+    positions: int = option(0, whole)
     """Positions added to the replay buffer."""
-    owed: float = 0.0
+    owed: float = option(0.0, validation.number)
     """Optimiser steps due for the positions so far."""
-    elapsed: float = 0.0
+    elapsed: float = option(0.0, validation.number)
     """Seconds of training."""
 
     @classmethod
     def of_data(cls, data: Any) -> Counters:
         """Validates the counters of a checkpoint."""
-        whole = {name: validation.whole_number(data[name], name, most=1 << 62) for name in ("round", "step", "games")}
-        positions = validation.whole_number(data["positions"], "positions", most=1 << 62)
-        owed, elapsed = (validation.number(data[name], name) for name in ("owed", "elapsed"))
-        return cls(**whole, positions=positions, owed=owed, elapsed=elapsed)
+        counters = cls(**{each.name: data[each.name] for each in fields(cls)})
+        validation.check_fields(counters)
+        return counters
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pondertree.errors import GameContractError
 from pondertree.games import packed_line
-from pondertree.learn.config.game_spec import GameSpec, next_state
+from pondertree.learn.config import GameSpec, next_state
 from pondertree.learn.data.records import GameRecord
 
 

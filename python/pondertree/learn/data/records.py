@@ -11,16 +11,20 @@ from numpy.typing import NDArray
 
 from pondertree.errors import InvalidArgumentError, PondertreeError
 from pondertree.games import packed_line
-from pondertree.learn.config.game_spec import GameSpec
+from pondertree.learn.config import GameSpec
+
+#: Numbers, and actions or their counts, of many moves.
+Floats = NDArray[np.float32]
+Actions = NDArray[np.uint16]
 
 
 class Example(NamedTuple):
     """A training example."""
 
     state: Any
-    actions: NDArray[np.uint16]
+    actions: Actions
     """Legal actions."""
-    policy: NDArray[np.float32] | None
+    policy: Floats | None
     """Policy target over these actions; None after a fast search."""
     result: float
     """Result of the game for the player to move."""
@@ -36,29 +40,29 @@ class GameRecord:
 
     number: int
     """Sequence number by start."""
-    opening: NDArray[np.uint16]
+    opening: Actions
     """Random moves before the searched ones; not training examples."""
-    moves: NDArray[np.uint16]
+    moves: Actions
     """The searched moves."""
-    values: NDArray[np.float32]
+    values: Floats
     """Root value of each search, for the player to move."""
     versions: NDArray[np.int64]
     """Optimiser step of the network of each search."""
     full: NDArray[np.bool_]
     """Whether each search was full, so that its policy is a target."""
-    counts: NDArray[np.uint16]
+    counts: Actions
     """Number of legal actions of each position."""
-    actions: NDArray[np.uint16]
+    actions: Actions
     """Legal actions of all positions, concatenated."""
-    policy: NDArray[np.float32]
+    policy: Floats
     """Policy targets over them."""
-    returns: NDArray[np.float32]
+    returns: Floats
     """Result, one number per player."""
     cut: bool = False
     """Truncated by `max_moves`: scored as a draw; in an environment with further rewards to come."""
     resigned: bool = False
     """Ended by resignation."""
-    rewards: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    rewards: Floats = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     """Reward of each move for its player; empty in games with results alone."""
     seen: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     """Packed observations of an environment's positions; games are replayed from their moves."""

@@ -21,8 +21,8 @@ from typing import IO, Any, Self
 from pondertree import games
 from pondertree.errors import InvalidArgumentError, StorageError, UsageError
 from pondertree.files import check_path, lock, make_folder, replace_file
-from pondertree.learn.config.schema import Config, text_of_config
-from pondertree.networks.run_files import list_checkpoints, read_about, run_header
+from pondertree.learn.config import Config, text_of_config
+from pondertree.networks import list_checkpoints, read_about, run_header
 
 CONFIG = "config.toml"
 #: All entries that a run creates before its first game or checkpoint.
@@ -34,6 +34,12 @@ class RunFolder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = check_path(path, "out", "checkpoints/round-00000000.part/training.safetensors")
+        self.games = self.path / "games"
+        """Folder of the shards."""
+        self.checkpoints = self.path / "checkpoints"
+        self.players = self.path / "players"
+        """Folder of the evaluated players."""
+        self.metrics = self.path / "metrics.jsonl"
         self._lock: IO[bytes] | None = None
         self._is_begun = False
         self._is_resumed = False
@@ -41,26 +47,6 @@ class RunFolder:
         """The folder and its missing parents, innermost first."""
         self._new_entries: list[Path] = []
         """Entries that were missing when the folder was locked."""
-
-    @property
-    def games(self) -> Path:
-        """Folder of the shards."""
-        return self.path / "games"
-
-    @property
-    def checkpoints(self) -> Path:
-        """Folder of the checkpoints."""
-        return self.path / "checkpoints"
-
-    @property
-    def players(self) -> Path:
-        """Folder of evaluated players."""
-        return self.path / "players"
-
-    @property
-    def metrics(self) -> Path:
-        """The metrics file."""
-        return self.path / "metrics.jsonl"
 
     def begin(self, config: Config, resume: bool) -> bool:
         """Creates or locks the folder; returns whether it holds a run to resume."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.files import arrays_of, current_format, make_folder, reading, replace_file
-from pondertree.learn.config.game_spec import GameSpec
+from pondertree.learn.config import GameSpec
 from pondertree.learn.data.records import (
     LIST_COLUMNS,
     OPTIONAL_COLUMNS,

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.errors import GameContractError, InvalidArgumentError
-from pondertree.learn.config.game_spec import GameSpec
-from pondertree.learn.config.schema import Config
+from pondertree.learn.config import Config, GameSpec
 from pondertree.learn.data.observations import PackedObservations, packed_observations, packed_widths
-from pondertree.learn.data.records import GameRecord
+from pondertree.learn.data.records import Floats, GameRecord
+from pondertree.learn.data.replay import RingBuffer
 from pondertree.learn.data.returns import Returns, returns_of
-from pondertree.learn.data.ring import RingBuffer
 
 #: Added to every priority, so that no position becomes unreachable.
 MIN_ERROR = 1e-3
@@ -37,23 +36,23 @@ class UnrolledBatch:
     """Packed observations of the first positions."""
     moves: NDArray[np.int64]
     """Played actions, arbitrary beyond the end [B, K]."""
-    rewards: NDArray[np.float32]
+    rewards: Floats
     """[B, K]"""
-    values: NDArray[np.float32]
+    values: Floats
     """Value targets, for the player to move [B, K + 1]."""
     actions: NDArray[np.int64]
     """Legal actions, padded with `num_actions` [B, K + 1, A]."""
-    policy: NDArray[np.float32]
+    policy: Floats
     """Policy targets over them [B, K + 1, A]."""
-    known: NDArray[np.float32]
+    known: Floats
     """Mask of known values, and of the rewards before them: 0 beyond the end of a record [B, K + 1]."""
-    searched: NDArray[np.float32]
+    searched: Floats
     """Mask of known policies [B, K + 1]."""
-    weights: NDArray[np.float32]
+    weights: Floats
     """Importance-sampling weights [B]."""
     later: PackedObservations | None = None
     """Packed observations after each step, on request: B * K positions, row-major."""
-    inside: NDArray[np.float32] | None = None
+    inside: Floats | None = None
     """Mask of observed positions after each step [B, K]."""
 
 

@@ -1,13 +1,42 @@
 """Strength of players: matches against anchor opponents, Elo, exact play, and the metrics file.
 
-The names below need no PyTorch; `player_evaluation` and `async_evaluation` do.
+`AsyncEvaluation` and `PlayerEvaluator` need PyTorch and are imported on first access.
 """
 
-from pondertree.learn.evaluation.exact_play import (
-    ExactPosition,
-    share_of_value_keeping_moves,
-    value_keeping_positions,
-)
-from pondertree.learn.evaluation.metrics import read_metrics
+from typing import TYPE_CHECKING
 
-__all__ = ["ExactPosition", "read_metrics", "share_of_value_keeping_moves", "value_keeping_positions"]
+from pondertree.learn.evaluation.arena import EvaluationGame, games_path, read_games
+from pondertree.learn.evaluation.exact_play import ExactPosition, share_of_value_keeping_moves, value_keeping_positions
+from pondertree.learn.evaluation.ladder import check_opponents, opponents_of
+from pondertree.learn.evaluation.metrics import Metrics, read_metrics
+from pondertree.learn.evaluation.ratings import games_of, interval, rating_of
+from pondertree.optional import lazy_names
+
+if TYPE_CHECKING:
+    from pondertree.learn.evaluation.player_evaluation import AsyncEvaluation, PlayerEvaluator
+
+__all__ = [
+    "AsyncEvaluation",
+    "EvaluationGame",
+    "ExactPosition",
+    "Metrics",
+    "PlayerEvaluator",
+    "check_opponents",
+    "games_of",
+    "games_path",
+    "interval",
+    "opponents_of",
+    "rating_of",
+    "read_games",
+    "read_metrics",
+    "share_of_value_keeping_moves",
+    "value_keeping_positions",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "AsyncEvaluation": "player_evaluation",
+        "PlayerEvaluator": "player_evaluation",
+    },
+)

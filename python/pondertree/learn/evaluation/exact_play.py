@@ -17,11 +17,16 @@ from pondertree._core import PlayoutRandom
 from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.games import ConnectFour
 from pondertree.games.connect_four import solve_many
-from pondertree.learn.config.game_spec import GameSpec
+from pondertree.learn.config import GameSpec
 from pondertree.learn.evaluation.arena import BatchPlayer
 from pondertree.random import fold
 
 POSITIONS = Path(__file__).parent / "connect_four_positions.txt"
+
+#: Limit of random games per position.
+MAX_GAMES = 1000
+#: Cells of a Connect 4 board.
+CELLS = 42
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +61,6 @@ def read_positions(path: Path) -> list[tuple[ConnectFour, frozenset[int]]]:
                 state = state.play(int(column) - 1)
             positions.append((state, frozenset(int(column) - 1 for column in keeping.strip())))
     return positions
-
-
-#: Limit of random games per position.
-MAX_GAMES = 1000
-#: Cells of a Connect 4 board.
-CELLS = 42
 
 
 @dataclass(frozen=True, slots=True)

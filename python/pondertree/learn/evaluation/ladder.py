@@ -15,7 +15,7 @@ from pondertree.chess.hybrid import Hybrid
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
-from pondertree.learn.config.schema import Config
+from pondertree.learn.config import Config
 from pondertree.presets import UCT
 from pondertree.search.base import Search
 

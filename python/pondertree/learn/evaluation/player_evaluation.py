@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
-from pondertree.learn.config.game_spec import GameSpec
-from pondertree.learn.config.schema import Config
-from pondertree.learn.data.checkpoint import Counters
-from pondertree.learn.data.run_folder import RunFolder
+from pondertree.learn.config import Config, GameSpec
+from pondertree.learn.data import Counters, RunFolder
 from pondertree.learn.evaluation.arena import (
     ArenaGame,
+    EvaluationGame,
     bare_policy,
     count_pairs,
+    games_bytes,
+    games_path,
     play_episodes,
     play_games,
     search_player,
 )
 from pondertree.learn.evaluation.exact_play import ExactPlayTest, exact_play_test
-from pondertree.learn.evaluation.games_file import EvaluationGame, games_bytes, games_path
 from pondertree.learn.evaluation.ladder import first_opponent, opponents_of, play_ladder, reference_search, uncalibrated
 from pondertree.learn.evaluation.ratings import Interval, games_of, interval, mean_score
-from pondertree.learn.self_play.searches import searches_of
-from pondertree.learn.trainer.algorithms import algorithm_of
-from pondertree.networks.weights_file import player_bytes, read_player
+from pondertree.learn.self_play import searches_of
+from pondertree.learn.trainer import algorithm_of
+from pondertree.networks import player_bytes, read_player
 from pondertree.search.base import Search
 
 #: Offset of the random seed of openings and searches, distinct from self-play's.
@@ -194,3 +195,53 @@ class PlayerEvaluator:
             "keeps_value": round(self._exact_play_test.share(search_player(search)), 4),
             "policy_keeps_value": round(self._exact_play_test.share(bare_policy(evaluator)), 4),
         }
+
+
+class CompletedEvaluation(NamedTuple):
+    """An evaluation, and the counters when its player was taken."""
+
+    evaluation: Evaluation | None
+    counters: Counters
+
+
+class AsyncEvaluation:
+    """Runs at most one evaluation at a time."""
+
+    def __init__(self, evaluator: PlayerEvaluator, *, concurrent: bool) -> None:
+        """`concurrent` runs evaluations in a worker thread: their small batches leave a GPU mostly idle."""
+        self._evaluator = evaluator
+        self._worker = ThreadPoolExecutor(1, "evaluation") if concurrent else None
+        self._pending: Future[CompletedEvaluation] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an evaluation was started whose result has not been fetched."""
+        return self._pending is not None
+
+    def begin(self, player: Any, counters: Counters, elapsed: float) -> None:
+        """Starts an evaluation; the player must not change from now on."""
+        snapshot = replace(counters, elapsed=elapsed)
+
+        def evaluate() -> CompletedEvaluation:
+            return CompletedEvaluation(self._evaluator.evaluate(player, snapshot), snapshot)
+
+        self._pending = _completed(evaluate) if self._worker is None else self._worker.submit(evaluate)
+
+    def finished(self, *, wait: bool) -> CompletedEvaluation | None:
+        """Returns the evaluation if it is done, or once it is with `wait`; re-raises its exception."""
+        if self._pending is None or not (wait or self._pending.done()):
+            return None
+        pending, self._pending = self._pending, None
+        return pending.result()
+
+    def close(self) -> None:
+        """Waits for a running evaluation and discards it."""
+        self._pending = None
+        if self._worker is not None:
+            self._worker.shutdown(cancel_futures=True)
+
+
+def _completed(function: Callable[[], CompletedEvaluation]) -> Future[CompletedEvaluation]:
+    future: Future[CompletedEvaluation] = Future()
+    future.set_result(function())
+    return future

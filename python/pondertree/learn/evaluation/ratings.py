@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +31,14 @@ MAX_HALF_LENGTH = 400.0
 SKEWED = 1.5
 
 
-@dataclass(frozen=True, slots=True)
-class Games:
+class Games(NamedTuple):
     """The games between two players."""
 
     one: str
     other: str
     points: float
     """Points of `one`."""
-    count: int
+    played: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +173,7 @@ class _Likelihood:
                 if name != anchor:
                     self._signs[row, place[name]] += sign
         self._points = np.array([one.points for one in games], dtype=np.float64)
-        self._counts = np.array([one.count for one in games], dtype=np.float64)
+        self._counts = np.array([one.played for one in games], dtype=np.float64)
         self._prior = (SCALE / SPREAD) ** 2
 
     def log_posterior(self, strength: NDArray[np.float64]) -> float:

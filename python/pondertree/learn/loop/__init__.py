@@ -1,4 +1,10 @@
-"""The training loop: the session, its scheduling (alternating or concurrent), limits and devices. Needs PyTorch.
+"""The training loop: the session, its scheduling (alternating or concurrent), limits and devices. Needs PyTorch."""
 
-`loop.train.train` is offered as `pondertree.learn.train`; a name here would hide the module.
-"""
+from pondertree.optional import require
+
+for _package in ("torch", "safetensors"):
+    require(_package, "train", "learning")
+
+from pondertree.learn.loop.run import TrainingResult, train  # noqa: E402 (after the error for a missing package)
+
+__all__ = ["TrainingResult", "train"]

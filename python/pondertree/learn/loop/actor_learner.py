@@ -18,9 +18,8 @@ from typing import Any
 import torch
 
 from pondertree.gpu.cuda_graph import own_stream
-from pondertree.learn.data.records import GameRecord
-from pondertree.learn.loop.limits import Limits
-from pondertree.learn.loop.session import Session
+from pondertree.learn.data import GameRecord
+from pondertree.learn.loop.session import Limits, Session
 
 #: Called after a round, with the games added since and the losses of the last step.
 AfterRound = Callable[[list[GameRecord], dict[str, torch.Tensor]], None]

@@ -10,10 +10,9 @@ import numpy as np
 import torch
 
 from pondertree.errors import EvaluationError, InvalidArgumentError, TrainingError
-from pondertree.learn.config.game_spec import GameSpec
-from pondertree.learn.config.schema import Config
-from pondertree.learn.data.observations import packed_widths
-from pondertree.learn.trainer.architectures import model_architecture
+from pondertree.learn.config import Config, GameSpec
+from pondertree.learn.data import packed_widths
+from pondertree.learn.trainer import model_architecture
 
 #: The largest fraction of a device's memory that one buffer may take.
 MAX_MEMORY_SHARE = 0.9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
@@ -12,20 +13,23 @@ import torch
 
 from pondertree.errors import EvaluationError, GameContractError, InvalidArgumentError, StorageError, TrainingError
 from pondertree.files import naming, reading
-from pondertree.learn.config.game_spec import GameSpec
-from pondertree.learn.config.schema import Config, field_names, read_config
-from pondertree.learn.data.checkpoint import CONFIG, Checkpoint, Counters, keep_newest, newest_intact, save_checkpoint
-from pondertree.learn.data.observations import refuse_observations
-from pondertree.learn.data.records import GameRecord
-from pondertree.learn.data.run_folder import RunFolder
-from pondertree.learn.data.shards import GameStore
+from pondertree.learn.config import Config, GameSpec, field_names, read_config
+from pondertree.learn.data import (
+    CONFIG,
+    Checkpoint,
+    Counters,
+    GameRecord,
+    GameStore,
+    RunFolder,
+    keep_newest,
+    newest_intact,
+    refuse_observations,
+    save_checkpoint,
+)
 from pondertree.learn.loop.devices import reported_out_of_memory
-from pondertree.learn.self_play.actor import SelfPlay
-from pondertree.learn.trainer.algorithms import algorithm_of
-from pondertree.networks.architecture import NetworkConfig
-from pondertree.networks.model_network import support_for
-from pondertree.networks.policy_value import player_of, update_player
-from pondertree.networks.weights_file import player_bytes
+from pondertree.learn.self_play import SelfPlay
+from pondertree.learn.trainer import algorithm_of
+from pondertree.networks import NetworkConfig, player_bytes, player_of, support_for, update_player
 
 #: Moves per game without any finished game, after which a warning is issued.
 MOVES_WITHOUT_END = 3000
@@ -220,3 +224,42 @@ def architecture_fields(before: Config, now: Config) -> Iterator[tuple[str, Any,
         old, new = before.muzero.consistency, now.muzero.consistency
         if (old > 0.0) != (new > 0.0):  # projection layers exist only with the consistency loss
             yield "muzero.consistency", old, new
+
+
+class Limits:
+    """Ends a run at the first limit reached: minutes, games or steps."""
+
+    def __init__(self, config: Config, counters: Counters) -> None:
+        self._config = config
+        self._counters = counters
+        self._elapsed_before = counters.elapsed
+        self._started = time.monotonic()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of training, including those before the run was resumed."""
+        return self._elapsed_before + time.monotonic() - self._started
+
+    @property
+    def progress(self) -> float:
+        """The fraction done, from 0 to 1. Reads the clock only if minutes are a limit, for reproducible runs."""
+        config, counters = self._config, self._counters
+        fractions = [0.0]
+        if config.minutes is not None:
+            fractions.append(self.elapsed / (60.0 * config.minutes))
+        if config.games is not None:
+            fractions.append(counters.games / config.games)
+        if config.steps is not None:
+            fractions.append(counters.step / config.steps)
+        return min(max(fractions), 1.0)
+
+    @property
+    def reached(self) -> bool:
+        """Whether a limit is reached."""
+        return self.progress >= 1.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The estimated remaining seconds; None before any progress."""
+        progress = self.progress
+        return None if progress <= 0.0 else self.elapsed * (1.0 - progress) / progress

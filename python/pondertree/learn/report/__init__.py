@@ -3,4 +3,10 @@
 from pondertree.learn.report.page import write_report
 from pondertree.learn.report.progress import LineWatcher, PanelWatcher, Status, Watcher
 
-__all__ = ["LineWatcher", "PanelWatcher", "Status", "Watcher", "write_report"]
+__all__ = [
+    "LineWatcher",
+    "PanelWatcher",
+    "Status",
+    "Watcher",
+    "write_report",
+]

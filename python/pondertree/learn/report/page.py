@@ -9,9 +9,8 @@ from typing import Any
 
 from pondertree.errors import InvalidArgumentError, MissingExtraError, StorageError
 from pondertree.files import make_folder, reading, write_bytes
-from pondertree.learn.config.schema import data_of_text
-from pondertree.learn.config.sections import OPPONENT
-from pondertree.learn.evaluation.ratings import games_of, interval, rating_of
+from pondertree.learn.config import OPPONENT, data_of_text
+from pondertree.learn.evaluation import games_of, interval, rating_of
 from pondertree.learn.report.plots import MODEL_QUALITY, draw_plots
 from pondertree.learn.report.progress import clock
 from pondertree.learn.report.samples import choose_samples, game_factory

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pondertree.learn.evaluation.ratings import rating_of
+from pondertree.learn.evaluation import rating_of
 from pondertree.learn.report.summary import Summary
 from pondertree.optional import require
 

@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass
 from typing import IO, Any, Self
 
-from pondertree.learn.config.sections import OPPONENT
-from pondertree.learn.data.checkpoint import Counters
-from pondertree.learn.evaluation.ratings import rating_of
+from pondertree.learn.config import OPPONENT
+from pondertree.learn.data import Counters
+from pondertree.learn.evaluation import rating_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,9 @@ from typing import Any
 
 from pondertree import games
 from pondertree.errors import InvalidArgumentError, PondertreeError
-from pondertree.learn.config.sections import OPPONENT
-from pondertree.learn.data.records import GameRecord
-from pondertree.learn.data.shards import list_shards, read_shard
-from pondertree.learn.evaluation.games_file import EvaluationGame, games_path, read_games
+from pondertree.learn.config import OPPONENT
+from pondertree.learn.data import GameRecord, list_shards, read_shard
+from pondertree.learn.evaluation import EvaluationGame, games_path, read_games
 
 #: Number of samples, and of the newest self-play games they are chosen from.
 SAMPLES = 3

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pondertree.learn.data.shards import list_shards, read_shard
-from pondertree.learn.evaluation.metrics import read_metrics
+from pondertree.learn.data import list_shards, read_shard
+from pondertree.learn.evaluation import read_metrics
 
 #: Newest games used for the calibration plot, and its buckets.
 CALIBRATED_GAMES = 2000

@@ -4,4 +4,10 @@ from pondertree.learn.self_play.actor import SelfPlay
 from pondertree.learn.self_play.episode import Episode, Resignation
 from pondertree.learn.self_play.searches import Searches, searches_of
 
-__all__ = ["Episode", "Resignation", "Searches", "SelfPlay", "searches_of"]
+__all__ = [
+    "Episode",
+    "Resignation",
+    "Searches",
+    "SelfPlay",
+    "searches_of",
+]

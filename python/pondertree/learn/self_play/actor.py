@@ -17,12 +17,8 @@ from pondertree import validation
 from pondertree.envs.gymnasium import check_reward
 from pondertree.errors import GameContractError, InvalidArgumentError, UsageError
 from pondertree.game import as_contract_error
-from pondertree.learn.config.game_spec import GameSpec, next_state
-from pondertree.learn.config.schema import Config
-from pondertree.learn.config.sections import SelfPlayConfig
-from pondertree.learn.data.observations import observation_bytes
-from pondertree.learn.data.ragged import LegalActions
-from pondertree.learn.data.records import GameRecord, check_games
+from pondertree.learn.config import Config, GameSpec, SelfPlayConfig, next_state
+from pondertree.learn.data import GameRecord, LegalActions, check_games, observation_bytes
 from pondertree.learn.self_play.episode import CONSECUTIVE_SEARCHES, Episode, Resignation
 from pondertree.learn.self_play.searches import searches_of
 from pondertree.random import Random, fold, fold_array, uniform_array

@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.errors import GameContractError
-from pondertree.learn.config.game_spec import GameSpec, next_state
-from pondertree.learn.config.sections import SelfPlayConfig
-from pondertree.learn.data.observations import observation_bytes
-from pondertree.learn.data.records import GameRecord
+from pondertree.learn.config import GameSpec, SelfPlayConfig, next_state
+from pondertree.learn.data import GameRecord, observation_bytes
 
 
 @dataclass(slots=True)

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.learn.config.schema import Config
-from pondertree.learn.data.policy_targets import pruned_policy
-from pondertree.learn.data.ragged import LegalActions
+from pondertree.learn.config import Config
+from pondertree.learn.data import LegalActions, pruned_policy
 from pondertree.presets import AlphaZero, Gumbel, MuZero
 from pondertree.search.base import Search
 from pondertree.search.forest import Forest
@@ -45,31 +44,19 @@ def searches_of(config: Config) -> Searches:
     return SEARCHES[config.algorithm]
 
 
+def _gumbel(config: Config, evaluator: Any, simulations: int, **options: Any) -> Search:
+    return Gumbel(evaluator, simulations, config.self_play.considered_actions, seed=config.seed, **options)
+
+
 def _gumbel_self_play_search(config: Config, evaluator: Any) -> Search:
     play = config.self_play
-    return Gumbel(
-        evaluator,
-        play.simulations,
-        play.considered_actions,
-        value_scale=play.value_scale,
-        rescale_values=play.rescale_values,
-        seed=config.seed,
-        solve=play.solve,
-        threads=play.threads,
-    )
+    scale, rescales = play.value_scale, play.rescale_values
+    options = {"value_scale": scale, "rescale_values": rescales, "solve": play.solve, "threads": play.threads}
+    return _gumbel(config, evaluator, play.simulations, **options)
 
 
 def _gumbel_evaluation_search(config: Config, evaluator: Any, simulations: int, solve: bool) -> Search:
-    play = config.self_play
-    return Gumbel(
-        evaluator,
-        simulations,
-        play.considered_actions,
-        gumbel_scale=0.0,
-        value_scale=EVALUATION_VALUE_SCALE,
-        seed=config.seed,
-        solve=solve,
-    )
+    return _gumbel(config, evaluator, simulations, gumbel_scale=0.0, value_scale=EVALUATION_VALUE_SCALE, solve=solve)
 
 
 def _alphazero_self_play_search(config: Config, evaluator: Any) -> Search:
@@ -94,17 +81,8 @@ def _alphazero_evaluation_search(config: Config, evaluator: Any, simulations: in
 def _model_self_play_search(config: Config, model: Any) -> Search:
     play, muzero = config.self_play, config.muzero
     if muzero.root == "gumbel":
-        return Gumbel(
-            None,
-            play.simulations,
-            play.considered_actions,
-            value_scale=play.value_scale,
-            rescale_values=play.rescale_values,
-            discount=muzero.discount,
-            model=model,
-            seed=config.seed,
-            threads=play.threads,
-        )
+        options = {"value_scale": play.value_scale, "rescale_values": play.rescale_values, "threads": play.threads}
+        return _gumbel(config, None, play.simulations, discount=muzero.discount, model=model, **options)
     return MuZero(
         model,
         play.simulations,
@@ -119,17 +97,9 @@ def _model_evaluation_search(config: Config, model: Any, simulations: int, solve
     play, discount = config.self_play, config.muzero.discount
     if config.muzero.root == "puct":
         return MuZero(model, simulations, discount=discount, seed=config.seed)
-    return Gumbel(
-        None,
-        simulations,
-        play.considered_actions,
-        gumbel_scale=0.0,
-        # Rewards of arbitrary size have no universal scale.
-        value_scale=play.value_scale if config.muzero.support else EVALUATION_VALUE_SCALE,
-        discount=discount,
-        model=model,
-        seed=config.seed,
-    )
+    # Rewards of arbitrary size have no universal scale.
+    scale = play.value_scale if config.muzero.support else EVALUATION_VALUE_SCALE
+    return _gumbel(config, None, simulations, gumbel_scale=0.0, value_scale=scale, discount=discount, model=model)
 
 
 def _improved(config: Config, forest: Forest, legal: LegalActions, policy: NDArray[np.float64]) -> NDArray[np.float32]:

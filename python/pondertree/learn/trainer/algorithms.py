@@ -9,10 +9,8 @@ from typing import Any
 import torch
 
 from pondertree.evaluators.torch_module import Torch
-from pondertree.learn.config.game_spec import GameSpec
-from pondertree.learn.config.schema import Config
-from pondertree.learn.data.replay import ReplayBuffer
-from pondertree.learn.data.trajectories import TrajectoryBuffer
+from pondertree.learn.config import Config, GameSpec
+from pondertree.learn.data import ReplayBuffer, TrajectoryBuffer
 from pondertree.learn.trainer.base import Trainer
 from pondertree.learn.trainer.latent_model import LatentModelTrainer, prediction_errors_by_depth
 from pondertree.learn.trainer.policy_value import PolicyValueTrainer

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pondertree.learn.config.game_spec import GameSpec
-from pondertree.learn.config.schema import Config
-from pondertree.networks.architecture import Architecture, NetworkConfig
-from pondertree.networks.model_architecture import ModelArchitecture
+from pondertree.learn.config import Config, GameSpec
+from pondertree.networks import Architecture, ModelArchitecture, NetworkConfig
 
 #: Images are downsampled by stride-2 convolutions until no side exceeds this.
 MAX_SIDE = 12

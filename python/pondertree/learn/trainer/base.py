@@ -17,8 +17,7 @@ from torch import nn
 
 from pondertree.errors import StorageError, TrainingError
 from pondertree.gpu.captured_step import GraphedSteps
-from pondertree.learn.config.schema import Config
-from pondertree.learn.config.sections import LearnerConfig
+from pondertree.learn.config import Config, LearnerConfig
 from pondertree.validation import brief
 
 #: Momentum of SGD.

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from pondertree.gpu.buffer import unpacked
-from pondertree.learn.config.game_spec import GameSpec
-from pondertree.learn.config.schema import Config
-from pondertree.learn.data.trajectories import TrajectoryBuffer, UnrolledBatch
+from pondertree.learn.config import Config, GameSpec
+from pondertree.learn.data import TrajectoryBuffer, UnrolledBatch
 from pondertree.learn.trainer.architectures import model_architecture
 from pondertree.learn.trainer.base import Trainer
 from pondertree.learn.trainer.policy_value import SymmetryTransforms
 from pondertree.learn.trainer.reanalysis import Reanalysis
-from pondertree.networks.model_network import ModelNetwork, fresh_model
+from pondertree.networks import ModelNetwork, fresh_model
 
 #: Scale of the gradient of a hidden state at each step back through the dynamics.
 HIDDEN_GRADIENT_SCALE = 0.5

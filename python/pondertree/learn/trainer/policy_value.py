@@ -11,12 +11,11 @@ from torch.nn import functional
 
 from pondertree.evaluators.symmetry import Symmetry
 from pondertree.gpu.buffer import unpacked
-from pondertree.learn.config.game_spec import GameSpec
-from pondertree.learn.config.schema import Config
-from pondertree.learn.data.replay import ReplayBuffer, TrainingBatch
+from pondertree.learn.config import Config, GameSpec
+from pondertree.learn.data import ReplayBuffer, TrainingBatch
 from pondertree.learn.trainer.architectures import policy_value_architecture
 from pondertree.learn.trainer.base import Trainer
-from pondertree.networks.policy_value import PolicyValueNetwork, fresh, outcome_shares
+from pondertree.networks import PolicyValueNetwork, fresh, outcome_shares
 
 
 def policy_loss(logits: torch.Tensor, actions: torch.Tensor, policy: torch.Tensor) -> torch.Tensor:

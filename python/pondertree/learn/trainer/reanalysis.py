@@ -13,11 +13,10 @@ import torch
 from numpy.typing import NDArray
 
 from pondertree.gpu.buffer import unpacked
-from pondertree.learn.config.game_spec import GameSpec
-from pondertree.learn.config.schema import Config
-from pondertree.learn.data.trajectories import TrajectoryBuffer, UnrolledBatch
+from pondertree.learn.config import Config, GameSpec
+from pondertree.learn.data import TrajectoryBuffer, UnrolledBatch
 from pondertree.models.torch_model import TorchModel
-from pondertree.networks.policy_value import player_of, update_player
+from pondertree.networks import player_of, update_player
 from pondertree.presets import Gumbel
 from pondertree.random import fold
 

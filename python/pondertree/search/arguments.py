@@ -1,13 +1,38 @@
-"""Validation of `root_actions`, the moves to search at the root."""
+"""Arguments of a search: limits, root actions, temperature schedules."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+from pondertree import validation
 from pondertree.errors import InvalidActionError, InvalidArgumentError
 from pondertree.games.chess_interop import check_action
 from pondertree.validation import is_listed, shown
+
+#: Called after each batch or time slice with the numbers of simulations done and requested.
+Progress = Callable[[int, int], object]
+#: A number of simulations that no search reaches: only other limits end it.
+UNLIMITED = 1 << 62
+
+
+class Limits(NamedTuple):
+    """The default limits of `Forest.simulate`."""
+
+    num_simulations: int | Sequence[int] | None
+    seconds: float | None
+    requires_simulation_budget: bool
+    """Whether the rule needs the number of simulations in advance, so that a time limit alone does not lift it."""
+
+    def resolve(
+        self, n: int | Sequence[int] | None, seconds: float | None
+    ) -> tuple[int | Sequence[int] | None, float | None]:
+        """Returns (simulations, seconds) as given, completed by the defaults."""
+        if n is None and seconds is None:
+            return self.num_simulations, self.seconds
+        return (self.num_simulations if n is None and self.requires_simulation_budget else n), seconds
+
 
 #: The actions to search at each root, in the order of the game; None for all legal ones.
 RootActions = list[list[int] | None]
@@ -60,3 +85,30 @@ def _of_root(given: Any, state: Any, legal: Sequence[int], name: str) -> list[in
 
 def _is_list(given: Any) -> bool:
     return is_listed(given) or isinstance(given, Set)
+
+
+@dataclass(frozen=True, slots=True)
+class Temperature:
+    """A schedule: temperature `value` for moves 0 to `until - 1` of a game, and `then` from there on.
+
+    `Temperature(1.0, until=30)` is that of AlphaZero chess, `Temperature(1.0, until=10)` that of Connect 4;
+    without `until` it is constant.
+
+        schedule = Temperature(1.0, until=30)
+        move, policy = mcts.get_policy(game, temperature=schedule(move_number), add_noise=True)
+    """
+
+    value: float = 1.0
+    until: int | None = None
+    then: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", validation.temperature(self.value, "value"))
+        object.__setattr__(self, "then", validation.temperature(self.then, "then"))
+        if self.until is not None:
+            object.__setattr__(self, "until", validation.whole_number(self.until, "until"))
+
+    def __call__(self, move_number: int) -> float:
+        """Returns the temperature of move `move_number`, counted from 0."""
+        number = validation.whole_number(move_number, "move_number")
+        return self.value if self.until is None or number < self.until else self.then

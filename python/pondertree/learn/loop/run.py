@@ -15,19 +15,13 @@ import torch
 
 from pondertree._core import usable_cpus
 from pondertree.errors import InvalidArgumentError
-from pondertree.learn.config.game_spec import game_spec
-from pondertree.learn.config.schema import Config
-from pondertree.learn.data.records import GameRecord
-from pondertree.learn.data.run_folder import RunFolder
-from pondertree.learn.evaluation.async_evaluation import AsyncEvaluation
-from pondertree.learn.evaluation.ladder import check_opponents, opponents_of
-from pondertree.learn.evaluation.metrics import Metrics
-from pondertree.learn.evaluation.player_evaluation import PlayerEvaluator
+from pondertree.learn.config import Config, game_spec
+from pondertree.learn.data import GameRecord, RunFolder
+from pondertree.learn.evaluation import AsyncEvaluation, Metrics, PlayerEvaluator, check_opponents, opponents_of
 from pondertree.learn.loop.actor_learner import run_concurrently, run_synchronously
 from pondertree.learn.loop.devices import check_memory, choose_device
-from pondertree.learn.loop.limits import Limits
-from pondertree.learn.loop.session import Session
-from pondertree.learn.report.progress import Status, Watcher
+from pondertree.learn.loop.session import Limits, Session
+from pondertree.learn.report import Status, Watcher
 from pondertree.validation import shown
 
 
