@@ -39,6 +39,17 @@ def test_config_stores_canonical_name_of_compiled_game() -> None:
         assert default_config(name).game == "tic-tac-toe"
 
 
+@pytest.mark.parametrize(
+    ("game", "like"),
+    [("hex:3", "tic-tac-toe"), ("hex:5", "tic-tac-toe"), ("hex:6", "othello"), ("breakthrough", "othello")],
+)
+@pytest.mark.parametrize("options", [{}, {"on_gpu": True}, {"algorithm": "muzero", "on_gpu": True}])
+def test_games_without_own_defaults_are_trained_like_others_of_their_size(
+    game: str, like: str, options: dict[str, Any]
+) -> None:
+    assert default_config(game, **options).with_values(game=like) == default_config(like, **options)
+
+
 def test_default_config_accepts_factory_of_unnamed_game() -> None:
     from examples.games.nim import Nim
 
