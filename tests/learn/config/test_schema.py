@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pondertree import games
 from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.learn import Config, EvaluationConfig, default_config, read_config, text_of_config
 from pondertree.learn.config.game_spec import game_spec
@@ -67,7 +69,7 @@ def test_default_config_accepts_factory_of_unnamed_game() -> None:
 def test_environment_without_prefix_is_refused_with_hint() -> None:
     with pytest.raises(InvalidArgumentError, match=r"unknown game 'CartPole-v1'.*; an environment .* gym:CartPole-v1"):
         default_config("CartPole-v1")
-    with pytest.raises(InvalidArgumentError, match=r"the compiled games are tic-tac-toe, connect4, othello, chess$"):
+    with pytest.raises(InvalidArgumentError, match=rf"the compiled games are {re.escape(games.KNOWN)}$"):
         default_config("checkers")
 
 
