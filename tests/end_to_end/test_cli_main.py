@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import pondertree
+from pondertree import games
 from pondertree.cli import main
 from pondertree.cli.arguments import shell_line
 from pondertree.optional import install_command
@@ -43,9 +44,9 @@ MISTAKES = [
     (["search", "connect4", "--algorithm", "magic"], "invalid choice: 'magic'"),
     (["search", "connect4", "--top", "0"], "at least 1"),
     (["search"], "GAME"),
-    (["play"], "no GAME was given: name one of tic-tac-toe, connect4, othello, chess, or module:Class"),
+    (["play"], f"no GAME was given: name one of {games.KNOWN}, or module:Class"),
     (["play", "go"], "unknown game 'go'"),
-    (["play", "conect4"], "did you mean connect4? The games are tic-tac-toe, connect4, othello, chess, or module:Cl"),
+    (["play", "conect4"], f"did you mean connect4? The games are {games.KNOWN}, or module:Cl"),
     (["play", "games/mine.py"], "did you mean games.mine:Class"),
     (["play", "connect4", "--side", "3"], "(choose first, second, both, none, 1 to 2, X, O)"),
     (["play", "examples.games.triangle:Triangle", "--side", "second"], "(choose all, none, 1, Player)"),

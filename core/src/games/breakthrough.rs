@@ -71,6 +71,7 @@ impl Game for Breakthrough {
         Self { own: 0xFFFF, other: 0xFFFF << 48, turn: 0 }
     }
 
+    #[inline]
     fn dimensions(&self) -> Dimensions {
         Dimensions { num_actions: NUM_ACTIONS, planes: 2, scalars: 1, height: 8, width: 8 }
     }

@@ -123,7 +123,7 @@ pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 
     /// convolutional policy heads; 0 for a dense head.
     const POLICY_PLANES: usize = 0;
     /// How pictures show the game.
-    const BOARD: BoardStyle;
+    const BOARD: BoardStyle = BoardStyle::Lines;
 
     /// Returns the initial state.
     fn start() -> Self;

@@ -178,6 +178,7 @@ impl Game for Hex {
         format!("{class}({})\n{self}", self.size)
     }
 
+    #[inline]
     fn dimensions(&self) -> Dimensions {
         let size = usize::from(self.size);
         Dimensions { num_actions: size * size, planes: 2, scalars: 1, height: size, width: size }

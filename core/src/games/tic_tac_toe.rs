@@ -9,7 +9,7 @@ use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{parse_by_name, square_name, write_board, write_status};
 use super::game::win_for;
 use crate::error::Error;
-use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
+use crate::games::{Action, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
 
 const BOARD: u16 = 0o777;
@@ -70,7 +70,6 @@ impl Game for TicTacToe {
     const ALIASES: &'static [&'static str] = &["tictactoe"];
     const OPENING_PLIES: u32 = 1;
     const MAX_LEGAL: usize = 9;
-    const BOARD: BoardStyle = BoardStyle::Lines;
 
     #[inline]
     fn start() -> Self {

@@ -39,9 +39,7 @@ def add_command(commands: Commands, name: str, summary: str, examples: str, run:
     """Adds the parser of a command that takes a position."""
     parser: Parser = commands.add_parser(name, help=summary, description=summary, epilog=f"Examples:\n{examples}")
     parser.set_defaults(run=run)
-    parser.add_argument(
-        "game", metavar="GAME", nargs="?", help=f"the game: {', '.join(games.BY_NAME)}, or module:Class"
-    )
+    parser.add_argument("game", metavar="GAME", nargs="?", help=f"the game: {games.KNOWN}, or module:Class")
     start = parser.add_mutually_exclusive_group()
     start.add_argument(
         "--moves", metavar="MOVES", help='the moves played so far: "4 4 3", "e4 e5 Nf3", "take 1; take 2"'

@@ -22,7 +22,7 @@ MAX_LISTED = 12
 #: Separator of moves with several words.
 MOVE_SEPARATOR = ";"
 #: The games, for messages.
-KNOWN_GAMES = f"{', '.join(games.BY_NAME)}, or module:Class for a game written in Python"
+KNOWN_GAMES = f"{games.KNOWN}, or module:Class for a game written in Python"
 
 
 @dataclass(frozen=True, slots=True)

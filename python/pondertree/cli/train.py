@@ -41,7 +41,7 @@ def add_arguments(commands: Commands) -> None:
     """Adds the arguments of `pondertree train`."""
     parser: Parser = commands.add_parser("train", help=SUMMARY, description=SUMMARY, epilog=f"Examples:\n{EXAMPLES}")
     parser.set_defaults(run=run)
-    parser.add_argument("game", metavar="GAME", help=f"the game: {', '.join(games.BY_NAME)}, module:Class, or gym:NAME")
+    parser.add_argument("game", metavar="GAME", help=f"the game: {games.KNOWN}, module:Class, or gym:NAME")
     parser.add_argument("--out", metavar="DIR", help="the output folder")
     parser.add_argument(
         "--algorithm",

@@ -24,6 +24,8 @@ __all__ += [game.state.__name__ for game in COMPILED.values()]
 
 #: The classes of the compiled games by their names on the command line.
 BY_NAME: dict[str, Any] = {game.command: game.state for game in COMPILED.values()}
+#: Those names for messages and help texts.
+KNOWN = ", ".join(game.command + "[:SIZE]" * (game.start == "size") for game in COMPILED.values())
 _NAMES = {name: game for game in COMPILED.values() for name in (game.command, game.name, *game.aliases)}
 
 
@@ -44,7 +46,7 @@ def by_name(name: str) -> Any:
     """Returns the class of the compiled game called `name`; for a name with a size, such as `hex:7`, a `SizedGame`."""
     found = _compiled(validation.text(name, "name"))
     if found is None:
-        raise InvalidArgumentError(f"unknown game {name!r}: the compiled games are {', '.join(BY_NAME)}")
+        raise InvalidArgumentError(f"unknown game {name!r}: the compiled games are {KNOWN}")
     return found
 
 

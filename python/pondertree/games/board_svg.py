@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from html import escape
+from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 from pondertree.games import registered
@@ -17,38 +18,44 @@ BLACK, WHITE, RED, BLUE = "#1d1f1c", "#fbfbf8", "#b3372b", "#2b5c9e"
 HEXAGON = "l-10 5.77v11.55l10 5.77 10-5.77v-11.55z"
 GLYPHS = {"k": "\u265a", "q": "\u265b", "r": "\u265c", "b": "\u265d", "n": "\u265e", "p": "\u265f"}
 
+#: What names columns in the text.
+COLUMN_NAMES = list(ascii_lowercase), [str(number) for number in range(1, 100)]
+
 #: Column and row of a cell, rows from the top; the coordinates of its centre.
 Cell = tuple[int, int]
 Point = tuple[float, float]
 
 
 class TextBoard(NamedTuple):
-    """A text board: rows of cells, the names of the columns above or below."""
+    """A text board: rows of cells."""
 
     columns: list[str]
-    """The names of the columns."""
+    """The names of the columns, which are above or below the rows; empty if they have none."""
     rows: list[str]
     """The names of the rows from the top; empty if they have none."""
     pieces: dict[Cell, str]
     """The symbols of the occupied cells."""
+    width: int
     height: int
-    """The number of rows."""
 
     @classmethod
     def of(cls, state: Any) -> TextBoard:
         """Reads the text of a compiled state, whose last line is the player to move or the result."""
         lines = [line.split() for line in str(state).splitlines()[:-1]]
-        columns = lines.pop(0 if lines[0][0] == "a" else -1)
-        rows = [line.pop(0) for line in lines if len(line) > len(columns)]
+        named = [line for line in lines if any(line == names[: len(line)] for names in COLUMN_NAMES)]
+        columns = lines.pop(lines.index(named[0])) if named else []
+        width = len(columns or lines[0])
+        rows = [line.pop(0) for line in lines if len(line) > width]
         cells = ((column, row, symbol) for row, line in enumerate(lines) for column, symbol in enumerate(line))
-        return cls(columns, rows, {(column, row): symbol for column, row, symbol in cells if symbol != "."}, len(lines))
+        pieces = {(column, row): symbol for column, row, symbol in cells if symbol != "."}
+        return cls(columns, rows, pieces, width, len(lines))
 
     def cells_of(self, move: str) -> list[Cell]:
         """Returns the cells that the text of a move names; for a column alone its topmost piece."""
         if move in self.columns:
             column = self.columns.index(move)
             return [cell for cell in self.pieces if cell[0] == column][:1]
-        names = re.findall(r"([a-z])(\d+)", move)
+        names = [name for name in re.findall(r"([a-z])(\d+)", move) if name[0] in self.columns and name[1] in self.rows]
         return [(self.columns.index(column), self.rows.index(row)) for column, row in names]
 
 
@@ -164,7 +171,7 @@ def board_svg(state: Any, last_move: str = "") -> str | None:
     if game is None:
         return None
     style, board = STYLES[game.board], TextBoard.of(state)
-    columns, rows = len(board.columns), board.height
+    columns, rows = board.width, board.height
     marked = [style.centre(cell) for cell in board.cells_of(last_move)]
     content = style.board(columns, rows)
     if style.fills_last_move:
@@ -183,7 +190,7 @@ def board_svg(state: Any, last_move: str = "") -> str | None:
     for row, name in enumerate(board.rows):
         x, y = style.centre((0, row))
         content += _name(x - 16 - extra, y + 3, name)
-    width, height = left + right, above + below if above else below + MARGIN
+    width, height = left + right, below + (above or MARGIN * bool(board.columns))
     label = escape(f"{game.title}: {len(board.pieces)} pieces on the board", quote=True)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-left} {-above} {width:g} {height:g}" '

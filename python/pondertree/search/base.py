@@ -16,6 +16,7 @@ from pondertree import validation
 from pondertree.config import SearchConfig, SearchOptions
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo, describe, game_is_over, is_over
+from pondertree.games import name_of_info
 from pondertree.games.chess_interop import adapt_state, to_state, to_states
 from pondertree.result import SearchResult
 from pondertree.search.arguments import UNLIMITED, Limits, Progress, read_root_actions
@@ -254,12 +255,12 @@ def check_states(states: Sequence[Any], describe: Callable[[Any], GameInfo]) -> 
     kinds = set(map(type, states))
     if kinds == {ObservationRoot}:
         return info
-    if not info.compiled or len(kinds) > 1:
+    if not info.compiled or len(kinds) > 1 or len(set(map(operator.attrgetter("num_actions"), states))) > 1:
         for row, state in enumerate(states[1:], start=1):
             other = describe(state)
             if other is not info and other != info:
                 raise InvalidArgumentError(
-                    f"states[{row}] is a state of {other.name}, states[0] one of {info.name}: "
+                    f"states[{row}] is a state of {name_of_info(other)}, states[0] one of {name_of_info(info)}: "
                     f"all states of a forest must be of one game ({_difference(info, other)})"
                 )
     over = operator.attrgetter("is_terminal") if info.compiled else is_over

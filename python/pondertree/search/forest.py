@@ -15,6 +15,7 @@ from pondertree._core import TreeView
 from pondertree.config import SearchConfig
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, UsageError
 from pondertree.game import as_contract_error, move_text, refuse_finished
+from pondertree.games import name_of_info
 from pondertree.games.chess_interop import check_action, to_state
 from pondertree.games.lookahead import minimax
 from pondertree.result import SearchResult
@@ -302,7 +303,7 @@ class Forest:
             state = observation_root(observation, legal_actions, to_play, "the new root", self._info.num_players)
         state = to_state(state)
         if self._world.describe(state) != self._world.game:
-            raise InvalidArgumentError(f"state belongs to another game than this forest ({self._info.name})")
+            raise InvalidArgumentError(f"state belongs to another game than this forest ({name_of_info(self._info)})")
         refuse_finished(state)
         seed, call = self._next_call()
         self._world.reset(index, state, (seed, call, index))

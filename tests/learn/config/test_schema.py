@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pondertree import games
 from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.learn import Config, EvaluationConfig, default_config, read_config, text_of_config
 from pondertree.learn.config.game_spec import game_spec
@@ -39,6 +41,17 @@ def test_config_stores_canonical_name_of_compiled_game() -> None:
         assert default_config(name).game == "tic-tac-toe"
 
 
+@pytest.mark.parametrize(
+    ("game", "like"),
+    [("hex:3", "tic-tac-toe"), ("hex:5", "tic-tac-toe"), ("hex:6", "othello"), ("breakthrough", "othello")],
+)
+@pytest.mark.parametrize("options", [{}, {"on_gpu": True}, {"algorithm": "muzero", "on_gpu": True}])
+def test_games_without_own_defaults_are_trained_like_others_of_their_size(
+    game: str, like: str, options: dict[str, Any]
+) -> None:
+    assert default_config(game, **options).with_values(game=like) == default_config(like, **options)
+
+
 def test_default_config_accepts_factory_of_unnamed_game() -> None:
     from examples.games.nim import Nim
 
@@ -56,7 +69,7 @@ def test_default_config_accepts_factory_of_unnamed_game() -> None:
 def test_environment_without_prefix_is_refused_with_hint() -> None:
     with pytest.raises(InvalidArgumentError, match=r"unknown game 'CartPole-v1'.*; an environment .* gym:CartPole-v1"):
         default_config("CartPole-v1")
-    with pytest.raises(InvalidArgumentError, match=r"the compiled games are tic-tac-toe, connect4, othello, chess$"):
+    with pytest.raises(InvalidArgumentError, match=rf"the compiled games are {re.escape(games.KNOWN)}$"):
         default_config("checkers")
 
 

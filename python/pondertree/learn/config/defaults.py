@@ -8,6 +8,7 @@ from typing import Any
 from pondertree import validation
 from pondertree.envs.gymnasium import PREFIX
 from pondertree.errors import InvalidArgumentError
+from pondertree.game import GameInfo
 from pondertree.learn.config.game_spec import GameSpec
 from pondertree.learn.config.schema import ALGORITHMS, Config
 from pondertree.learn.config.sections import EvaluationConfig
@@ -15,6 +16,9 @@ from pondertree.learn.config.sections import EvaluationConfig
 #: Anchor opponents of every game. Games with simulations of microseconds get a longer ladder; the strongest anchor of
 #: each costs at most half a minute per evaluation.
 LADDER = EvaluationConfig().ladder
+#: Compiled games without overrides of their own are trained like tic-tac-toe up to this number of cells, else like
+#: Othello.
+SMALL_BOARD = 25
 #: Overrides of the field defaults, by the name of the compiled game.
 BY_GAME: dict[str, dict[str, Any]] = {
     "tic_tac_toe": {
@@ -139,7 +143,7 @@ OF_IMAGES: dict[str, Any] = {
 
 def with_defaults(config: Config, spec: GameSpec, on_gpu: bool) -> Config:
     """Returns `config` with the overrides for a game, its algorithm and the device."""
-    name = spec.info.name if spec.info.compiled else ""
+    name = _trained_like(spec.info) if spec.info.compiled else ""
     config = config.with_values(**BY_GAME.get(name, {}))
     if on_gpu:
         config = config.with_values(**ON_GPU.get(name, {}))
@@ -149,6 +153,14 @@ def with_defaults(config: Config, spec: GameSpec, on_gpu: bool) -> Config:
             config = config.with_values(**IN_ENVIRONMENTS)
             config = config.with_values(**OF_IMAGES) if len(spec.shape) == 3 else config
     return config
+
+
+def _trained_like(info: GameInfo) -> str:
+    """Returns the compiled game whose overrides apply to one: itself, or one of about the same size."""
+    if info.name in BY_GAME:
+        return info.name
+    _, height, width = info.observation_shape
+    return "tic_tac_toe" if height * width <= SMALL_BOARD else "othello"
 
 
 def default_config(
