@@ -15,13 +15,13 @@ import ours_muzero
 import tic_tac_toe
 from worker import Work, resident_bytes, serve
 
-from pondertree import UCT, _core
+from pondertree import UCT, _core, games
 
 GAMES: dict[str, Any] = {
-    "connect_four": _core.ConnectFour,
-    "tic_tac_toe": _core.TicTacToe,
-    "othello": _core.Othello,
-    "chess": _core.Chess,
+    "connect_four": games.ConnectFour,
+    "tic_tac_toe": games.TicTacToe,
+    "othello": games.Othello,
+    "chess": games.Chess,
 }
 
 
@@ -41,7 +41,7 @@ def python_uct(sims: int) -> Work:
 
 def perft(fen: str, depth: int) -> Work:
     """Perft."""
-    position = _core.Chess(fen)
+    position = games.Chess(fen)
     return lambda: _core.perft(position, depth)
 
 
@@ -53,11 +53,11 @@ def playout_length(game: str, games: int) -> dict[str, Any]:
 
 
 def _moves_made(state: Any) -> int:
-    if isinstance(state, _core.Chess):
+    if isinstance(state, games.Chess):
         turn, full_moves = state.fen().split()[1::4]
         return 2 * (int(full_moves) - 1) + (turn == "b")
     stones = int(state.observation()[:2].sum())
-    return stones - 4 if isinstance(state, _core.Othello) else stones
+    return stones - 4 if isinstance(state, games.Othello) else stones
 
 
 def memory(game: str, sims: int) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _openings(count: int) -> list[Any]:
     draw = random.Random(1)
     found: dict[Any, None] = {}
     while len(found) < count:
-        state = _core.ConnectFour()
+        state = games.ConnectFour()
         for _ in range(draw.randint(2, 10)):
             if not state.is_terminal:
                 state = state.play(draw.choice(state.legal_actions()))

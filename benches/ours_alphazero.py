@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from worker import Work
 
-from pondertree import AlphaZero, _core
+from pondertree import AlphaZero
 from pondertree.evaluators import Onnx, Packed, Uniform
+from pondertree.games import Chess, ConnectFour
 
-GAMES: dict[str, Any] = {"connect_four": _core.ConnectFour, "chess": _core.Chess}
+GAMES: dict[str, Any] = {"connect_four": ConnectFour, "chess": Chess}
 
 
 class Free:
@@ -67,10 +68,10 @@ def tree_share(games: int, sims: int) -> dict[str, Any]:
     """Returns the share of a batched search outside the network."""
     network = _network()
     search = AlphaZero(network, sims, seed=1, solve=False)
-    search.run([_core.ConnectFour()] * games)
+    search.run([ConnectFour()] * games)
     network.seconds = 0.0
     begun = time.perf_counter()
-    search.run([_core.ConnectFour()] * games)
+    search.run([ConnectFour()] * games)
     whole = time.perf_counter() - begun
     return {"share": 1 - network.seconds / whole, "seconds": whole}
 
@@ -79,8 +80,8 @@ def one_move(sims: int, in_flight: int) -> dict[str, Any]:
     """Returns milliseconds, depths and a time breakdown of one move with the parameters of the PUCT mathematics."""
     network = _network()
     search = AlphaZero.connect_four(network, sims, in_flight=in_flight, seed=1, solve=False, trace=True)
-    search.run(_core.ConnectFour())
-    forest = search.forest([_core.ConnectFour()])
+    search.run(ConnectFour())
+    forest = search.forest([ConnectFour()])
     core = forest._core
     world: Any = forest._world
     core.allow([sims])

@@ -11,7 +11,7 @@ from typing import Any
 
 from worker import Work
 
-from pondertree import Hybrid, _core
+from pondertree import Hybrid, _core, games
 from pondertree.chess import Pesto, mate_search
 from pondertree.chess.config import ChessConfig
 
@@ -20,11 +20,11 @@ BUDGET = ChessConfig(pesto=PESTO.compiled).mate_budget
 
 
 @cache
-def positions() -> tuple[_core.Chess, ...]:
+def positions() -> tuple[games.Chess, ...]:
     """Returns positions of self-play games, from the opening to the endgame."""
     found = []
     for game in range(6):
-        tree = Hybrid(num_simulations=60, seed=game).tree(_core.Chess())
+        tree = Hybrid(num_simulations=60, seed=game).tree(games.Chess())
         for ply in range(80):
             tree.simulate(60)
             action = tree.result(temperature=1.0 if ply < 12 else 0.0).action
@@ -53,7 +53,7 @@ def hybrid(seconds: float, sims: int, **settings: Any) -> dict[str, Any]:
 
 def call(what: str) -> Work:
     """Runs one component of leaf analysis on all positions."""
-    calls: dict[str, Callable[[_core.Chess], object]] = {
+    calls: dict[str, Callable[[games.Chess], object]] = {
         "nothing": lambda state: state.to_play,
         "mate search": lambda state: _core.checks_first(state, 3, BUDGET),
         "quiescence": lambda state: PESTO.compiled.value(state, True),
@@ -90,7 +90,7 @@ def mates(moves: int, sims: int, most: int) -> dict[str, Any]:
     fens = [f"{board} 0 1" for board, _, length in fields if int(length.strip("; ")) == moves][:most]
     found = 0
     for fen in fens:
-        state = _core.Chess(fen)
+        state = games.Chess(fen)
         after = state.play(Hybrid(num_simulations=sims, seed=1).run(state).action)
         mated = after.is_terminal and after.termination == "checkmate"
         found += mated or (not after.is_terminal and mate_search(after, moves - 1).kind == "mated_in")

@@ -3,41 +3,58 @@
 use std::borrow::Cow;
 
 use numpy::{PyArray1, PyArray2, PyArray4, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
-use pondertree_core::games::analysis::Analyzed;
-use pondertree_core::games::{unpack_observation, Compiled, Game};
-use pondertree_core::{Forest, ModelResponse, Row};
+use pondertree_core::games::{unpack_observation, Dimensions, Game};
+use pondertree_core::{ModelResponse, Row};
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;
 use crate::state::{legal_action, Number};
 
-/// Returns the observations of the waiting leaves, float32 [rows, planes, height, width].
-pub fn compiled_observations<'py, G: Analyzed>(py: Python<'py>, forest: &Forest<Compiled<G>>) -> PyResult<Bound<'py, PyArray4<f32>>> {
-    let states = forest.waiting_states();
-    let size = (G::PLANES + G::SCALARS) * G::HEIGHT * G::WIDTH;
-    let array = PyArray4::zeros(py, [states.len(), G::PLANES + G::SCALARS, G::HEIGHT, G::WIDTH], false);
-    let (mut planes, mut scalars) = (vec![0; G::PLANES], vec![0.0; G::SCALARS]);
+/// Returns the observations of states of a search, float32 [rows, planes, height, width].
+pub fn observations<'py, G: Game>(py: Python<'py>, states: &[&G]) -> PyResult<Bound<'py, PyArray4<f32>>> {
+    let dimensions = states.first().map_or_else(|| G::start().dimensions(), |state| state.dimensions());
+    let Dimensions { planes, scalars, height, width, .. } = dimensions;
+    let array = PyArray4::zeros(py, [states.len(), planes + scalars, height, width], false);
+    let (mut words, mut constants) = (vec![0; dimensions.words()], vec![0.0; scalars]);
+    let size = (planes + scalars) * dimensions.cells();
     for (state, out) in states.iter().zip(array.readwrite().as_slice_mut()?.chunks_exact_mut(size)) {
-        state.pack_observation(&mut planes, &mut scalars);
-        unpack_observation::<G>(&planes, &scalars, out);
+        state.pack_observation(&mut words, &mut constants);
+        // The sizes of most games are constants, known in this loop.
+        unpack_observation(state.dimensions(), &words, &constants, out);
     }
     Ok(array)
 }
 
-/// Bit planes uint64 [rows, planes], and the constants of scalar planes float32 [rows, scalars].
+/// Bit planes uint64 [rows, words], and the constants of scalar planes float32 [rows, scalars].
 pub type Packed<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>);
 
-/// Returns the packed observations of the waiting leaves.
-pub fn compiled_packed<'py, G: Analyzed>(py: Python<'py>, forest: &Forest<Compiled<G>>) -> PyResult<Packed<'py>> {
-    let states = forest.waiting_states();
-    let planes = PyArray2::zeros(py, [states.len(), G::PLANES], false);
-    let scalars = PyArray2::zeros(py, [states.len(), G::SCALARS], false);
-    let (mut plane_rows, mut scalar_rows) = (planes.readwrite(), scalars.readwrite());
-    let rows = plane_rows.as_slice_mut()?.chunks_exact_mut(G::PLANES).zip(scalar_rows.as_slice_mut()?.chunks_exact_mut(G::SCALARS));
-    for (state, (planes, scalars)) in states.iter().zip(rows) {
-        state.pack_observation(planes, scalars);
+/// Returns `rows` packed observations; `write` packs each in turn.
+fn packed<'py>(
+    py: Python<'py>,
+    dimensions: Dimensions,
+    rows: usize,
+    mut write: impl FnMut(usize, &mut [u64], &mut [f32]) -> PyResult<()>,
+) -> PyResult<Packed<'py>> {
+    let planes = PyArray2::zeros(py, [rows, dimensions.words()], false);
+    let scalars = PyArray2::zeros(py, [rows, dimensions.scalars], false);
+    {
+        let (mut planes, mut scalars) = (planes.readwrite(), scalars.readwrite());
+        let plane_rows = planes.as_slice_mut()?.chunks_exact_mut(dimensions.words());
+        let scalar_rows = scalars.as_slice_mut()?.chunks_exact_mut(dimensions.scalars);
+        for (row, (planes, scalars)) in plane_rows.zip(scalar_rows).enumerate() {
+            write(row, planes, scalars)?;
+        }
     }
     Ok((planes, scalars))
+}
+
+/// Returns the packed observations of states of a search.
+pub fn packed_observations<'py, G: Game>(py: Python<'py>, states: &[&G]) -> PyResult<Packed<'py>> {
+    let dimensions = states.first().map_or_else(|| G::start().dimensions(), |state| state.dimensions());
+    packed(py, dimensions, states.len(), |row, planes, scalars| {
+        states[row].pack_observation(planes, scalars);
+        Ok(())
+    })
 }
 
 /// The packed observation before each move of a line, and the player to move.
@@ -45,21 +62,14 @@ pub type PackedLine<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>
 
 /// Plays `actions` in turn and observes the position before each.
 pub fn compiled_line<'py, G: Game>(py: Python<'py>, start: &G, actions: &[u16]) -> PyResult<PackedLine<'py>> {
-    let planes = PyArray2::zeros(py, [actions.len(), G::PLANES], false);
-    let scalars = PyArray2::zeros(py, [actions.len(), G::SCALARS], false);
-    let players = PyArray1::zeros(py, actions.len(), false);
-    let mut state = start.clone();
-    {
-        let (mut planes, mut scalars, mut players) = (planes.readwrite(), scalars.readwrite(), players.readwrite());
-        let (planes, scalars, players) = (planes.as_slice_mut()?, scalars.as_slice_mut()?, players.as_slice_mut()?);
-        for (place, &action) in actions.iter().enumerate() {
-            let row = &mut planes[place * G::PLANES..][..G::PLANES];
-            state.pack_observation(row, &mut scalars[place * G::SCALARS..][..G::SCALARS]);
-            players[place] = state.to_play();
-            state.play(legal_action(&state, Number(action.into())).or_python()?);
-        }
-    }
-    Ok((planes, scalars, players))
+    let (mut state, mut players) = (start.clone(), Vec::with_capacity(actions.len()));
+    let (planes, scalars) = packed(py, start.dimensions(), actions.len(), |row, planes, scalars| {
+        state.pack_observation(planes, scalars);
+        players.push(state.to_play());
+        state.play(legal_action(&state, Number(actions[row].into())).or_python()?);
+        Ok(())
+    })?;
+    Ok((planes, scalars, PyArray1::from_vec(py, players)))
 }
 
 /// The rows of a batch: parent slots, actions, the first new slot, and all new slots unless they are consecutive.

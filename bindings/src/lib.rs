@@ -29,6 +29,7 @@ mod _core {
         pondertree_core::handle_forks();
         let fields: Vec<&str> = pondertree_core::SearchConfig::FIELDS.iter().copied().chain([super::config::ANALYSIS]).collect();
         module.add("CONFIG_FIELDS", pyo3::types::PyTuple::new(module.py(), fields)?)?;
+        module.add("GAMES", super::state::registered(module.py()))?;
         module.add("LARGEST_REWARD", pondertree_core::LARGEST_REWARD)
     }
 
@@ -48,7 +49,7 @@ mod _core {
     #[pymodule_export]
     use super::solvers::solve_connect_four;
     #[pymodule_export]
-    use super::state::{perft, restore, Chess, ConnectFour, Othello, TicTacToe};
+    use super::state::{perft, restore, Chess};
     #[pymodule_export]
     use super::tree_view::TreeView;
 }

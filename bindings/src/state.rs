@@ -4,15 +4,15 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use numpy::{PyArray3, PyArrayMethods, PyReadonlyArray1};
-use pondertree_core::games::{unpack_observation, Compiled, Game};
-use pondertree_core::{games, playout, Error, PlayoutPolicy, Purpose, Random};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pondertree_core::games::{Compiled, Game};
+use pondertree_core::{for_each_game, games, playout, Error, PlayoutPolicy, Purpose, Random};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
-use pyo3::Borrowed;
+use pyo3::types::{PyBool, PyBytes, PyString, PyType};
+use pyo3::{Borrowed, PyClass};
 
-use crate::arrays::{compiled_line, PackedLine};
+use crate::arrays::{compiled_line, observations, PackedLine};
 use crate::call::guarded;
 use crate::errors::OrPython;
 
@@ -46,7 +46,8 @@ pub fn legal_action<G: Game>(state: &G, Number(number): Number) -> Result<u16, E
     if state.outcome().is_some() {
         return Err(Error::GameOver(format!("the game is over: action {number} cannot be played")));
     }
-    let action = u16::try_from(number).ok().filter(|&action| usize::from(action) < G::NUM_ACTIONS && state.is_legal(action));
+    let action =
+        u16::try_from(number).ok().filter(|&action| usize::from(action) < state.dimensions().num_actions && state.is_legal(action));
     action.ok_or_else(|| {
         let mut legal = Vec::new();
         state.legal_actions(&mut legal);
@@ -66,18 +67,22 @@ pub fn playout_policy(name: &str) -> PyResult<PlayoutPolicy> {
     }
 }
 
-fn observation<'py, G: Game>(py: Python<'py>, state: &G) -> PyResult<Bound<'py, PyArray3<f32>>> {
-    let (mut planes, mut scalars) = (vec![0; G::PLANES], vec![0.0; G::SCALARS]);
-    state.pack_observation(&mut planes, &mut scalars);
-    let array = PyArray3::zeros(py, [G::PLANES + G::SCALARS, G::HEIGHT, G::WIDTH], false);
-    unpack_observation::<G>(&planes, &scalars, array.readwrite().as_slice_mut()?);
-    Ok(array)
+/// Returns the argument `name` of a constructor, which names the start: text; a size may be a number, too.
+fn start_text(given: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
+    if name != "size" {
+        return Ok(given.extract::<Text>()?.0);
+    }
+    match (given.extract(), given.extract::<i64>()) {
+        (Ok(Text(text)), _) => Ok(text),
+        (_, Ok(number)) if !given.is_instance_of::<PyBool>() => Ok(number.to_string()),
+        _ => Err(Error::InvalidArgument(format!("{name} must be text or a whole number, not {}", given.repr()?))).or_python(),
+    }
 }
 
 /// The history of a state, for pickle. Replaying it restores the whole state, repetitions included, and checks every action.
 #[derive(Clone, Default)]
 pub struct Record {
-    /// The FEN of the first position; None is the initial state.
+    /// The argument that names the first position; None is the initial state.
     start: Option<Arc<str>>,
     actions: Vec<u16>,
 }
@@ -94,35 +99,35 @@ impl Record {
 /// The `__reduce__` value: `restore` and its arguments.
 type Reduced<'py> = (Bound<'py, PyAny>, (&'static str, Option<String>, Bound<'py, PyBytes>));
 
-/// The compiled game of a Python class.
-pub trait Wraps {
+/// The Python class of a compiled game.
+pub trait StateClass: PyClass {
     /// The compiled game.
     type Inner: Game;
+    /// The arguments of the constructor: one in games with several starts, else none.
+    const START: &'static [&'static str];
+
+    /// Creates the start that the argument names, or the initial state.
+    fn start(named: Option<&str>) -> Result<Self, Error>;
+
+    /// Plays `actions`.
+    fn replay(self, actions: &[u16]) -> Result<Self, Error>;
 }
 
-/// Defines the Python class of a compiled game, with additional methods in braces.
+/// Defines the Python class of a compiled game.
 macro_rules! state_class {
-    ($name:ident, $game:ty, { $($extra:tt)* }) => {
+    ([$name:ident, $game:ty $(, $start:ident $signature:literal)?]) => {
         #[doc = concat!("A state of the compiled game ", stringify!($name), ": an immutable value. Calling the class gives the start.")]
         #[pyclass(frozen, module = "pondertree.games", skip_from_py_object)]
         #[derive(Clone)]
         pub struct $name(pub $game, Option<Record>);
 
-        impl Wraps for $name {
+        impl StateClass for $name {
             type Inner = $game;
-        }
+            const START: &'static [&'static str] = &[$(stringify!($start))?];
 
-        impl $name {
-            /// Wraps a state from a search, which has no history.
-            pub fn wrap(state: $game) -> Self {
-                Self(state, None)
-            }
-
-            fn after(&self, action: Number) -> Result<Self, Error> {
-                let action = legal_action(&self.0, action)?;
-                let mut next = self.0.clone();
-                next.play(action);
-                Ok(Self(next, self.1.as_ref().map(|record| record.and(action))))
+            fn start(named: Option<&str>) -> Result<Self, Error> {
+                let state = named.map_or_else(|| Ok(Game::start()), <$game>::parse_start)?;
+                Ok(Self(state, Some(Record { start: named.map(Arc::from), actions: Vec::new() })))
             }
 
             fn replay(mut self, actions: &[u16]) -> Result<Self, Error> {
@@ -137,9 +142,30 @@ macro_rules! state_class {
             }
         }
 
+        impl $name {
+            /// Wraps a state from a search, which has no history.
+            pub fn wrap(state: $game) -> Self {
+                Self(state, None)
+            }
+
+            fn after(&self, action: Number) -> Result<Self, Error> {
+                let action = legal_action(&self.0, action)?;
+                let mut next = self.0.clone();
+                next.play(action);
+                Ok(Self(next, self.1.as_ref().map(|record| record.and(action))))
+            }
+        }
+
         #[pymethods]
         impl $name {
-            $($extra)*
+            #[new]
+            #[pyo3(signature = ($($start = None)?)$(, text_signature = $signature)?)]
+            fn new($($start: Option<&Bound<'_, PyAny>>)?) -> PyResult<Self> {
+                guarded(|| {
+                    let named: Option<String> = None$(.or($start.map(|given| start_text(given, stringify!($start))).transpose()?))?;
+                    Self::start(named.as_deref()).or_python()
+                })
+            }
 
             /// Returns the legal actions; none if the game is over.
             fn legal_actions(&self) -> PyResult<Vec<u16>> {
@@ -178,7 +204,7 @@ macro_rules! state_class {
             /// Size of the action space.
             #[getter]
             fn num_actions(&self) -> usize {
-                <$game>::NUM_ACTIONS
+                self.0.dimensions().num_actions
             }
 
             /// Number of players.
@@ -194,8 +220,21 @@ macro_rules! state_class {
             }
 
             /// Returns the observation, float32 planes for the player to move.
-            fn observation<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f32>>> {
-                guarded(|| observation(py, &self.0))
+            fn observation<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+                guarded(|| observations(py, &[&self.0])?.get_item(0))
+            }
+
+            /// The shape of an observation: planes, height, width.
+            #[getter]
+            fn _observation_shape(&self) -> (usize, usize, usize) {
+                let dimensions = self.0.dimensions();
+                (dimensions.planes + dimensions.scalars, dimensions.height, dimensions.width)
+            }
+
+            /// Returns the symmetries of the board: permutations of cells and of actions, the identity first.
+            fn symmetries<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)>> {
+                let column = |numbers: Vec<u16>| PyArray1::from_iter(py, numbers.into_iter().map(i64::from));
+                guarded(|| Ok(self.0.symmetries().into_iter().map(|one| (column(one.cells), column(one.actions))).collect()))
             }
 
             /// Plays `actions` (uint16) and returns the packed observation before each, and the players to move.
@@ -262,56 +301,22 @@ macro_rules! state_class {
             fn __str__(&self) -> PyResult<String> {
                 guarded(|| Ok(self.0.to_string()))
             }
+
+            fn __repr__(&self) -> PyResult<String> {
+                guarded(|| Ok(self.0.represent(stringify!($name))))
+            }
         }
     };
 }
 
-state_class!(TicTacToe, games::tic_tac_toe::TicTacToe, {
-    #[new]
-    fn new() -> Self {
-        Self(Game::start(), Some(Record::default()))
-    }
+macro_rules! state_classes {
+    ($($entry:tt)*) => { $(state_class! { $entry })* };
+}
 
-    fn __repr__(&self) -> String {
-        format!("TicTacToe()\n{}", self.0)
-    }
-});
+for_each_game!(state_classes);
 
-state_class!(ConnectFour, games::connect_four::ConnectFour, {
-    #[new]
-    fn new() -> Self {
-        Self(Game::start(), Some(Record::default()))
-    }
-
-    fn __repr__(&self) -> String {
-        format!("ConnectFour()\n{}", self.0)
-    }
-});
-
-state_class!(Othello, games::othello::Othello, {
-    #[new]
-    fn new() -> Self {
-        Self(Game::start(), Some(Record::default()))
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Othello()\n{}", self.0)
-    }
-});
-
-state_class!(Chess, games::chess::Chess, {
-    #[new]
-    #[pyo3(signature = (fen = None))]
-    fn new(fen: Option<Text>) -> PyResult<Self> {
-        guarded(|| match fen {
-            None => Ok(Self(Game::start(), Some(Record::default()))),
-            Some(Text(fen)) => {
-                let record = Record { start: Some(fen.as_str().into()), ..Record::default() };
-                games::chess::Chess::from_fen(&fen).map(|state| Self(state, Some(record))).or_python()
-            }
-        })
-    }
-
+#[pymethods]
+impl Chess {
     /// Returns the FEN of the position.
     fn fen(&self) -> PyResult<String> {
         guarded(|| Ok(self.0.fen()))
@@ -358,13 +363,47 @@ state_class!(Chess, games::chess::Chess, {
     fn _moves_on_board(&self) -> PyResult<Vec<(String, String)>> {
         guarded(|| Ok(self.0.moves_on_board()))
     }
+}
 
-    fn __repr__(&self) -> String {
-        format!("Chess({:?})", self.0.fen())
+/// A compiled game: its name, class, name for people, name on the command line with aliases, names of the players, random plies of
+/// an opening, argument of the constructor, style of pictures, policy planes.
+type Registered<'py> = (
+    &'static str,
+    Bound<'py, PyType>,
+    &'static str,
+    &'static str,
+    Vec<&'static str>,
+    [&'static str; 2],
+    u32,
+    Option<&'static str>,
+    &'static str,
+    usize,
+);
+
+/// Returns the compiled games.
+pub fn registered(py: Python<'_>) -> Vec<Registered<'_>> {
+    fn entry<S: StateClass>(py: Python<'_>) -> Registered<'_> {
+        let aliases = S::Inner::ALIASES.to_vec();
+        (
+            S::Inner::NAME,
+            py.get_type::<S>(),
+            S::Inner::TITLE,
+            S::Inner::COMMAND,
+            aliases,
+            S::Inner::PLAYERS,
+            S::Inner::OPENING_PLIES,
+            S::START.first().copied(),
+            S::Inner::BOARD.name(),
+            S::Inner::POLICY_PLANES,
+        )
     }
-});
+    macro_rules! entries {
+        ($([$name:ident $($rest:tt)*])*) => { vec![$(entry::<$name>(py)),*] };
+    }
+    for_each_game!(entries)
+}
 
-/// Restores a pickled state: plays `actions` (16-bit little-endian) from the FEN `start` or the initial state.
+/// Restores a pickled state: plays `actions` (16-bit little-endian) from the named start or the initial state.
 #[pyfunction]
 #[pyo3(signature = (game, start, actions))]
 pub fn restore(py: Python<'_>, game: &str, start: Option<&str>, actions: &[u8]) -> PyResult<Py<PyAny>> {
@@ -374,13 +413,15 @@ pub fn restore(py: Python<'_>, game: &str, start: Option<&str>, actions: &[u8]) 
             return Err(Error::InvalidArgument(format!("actions has {} bytes: every action has two", actions.len()))).or_python();
         }
         let actions: Vec<u16> = pairs.map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
-        match (game, start) {
-            ("TicTacToe", None) => Ok(Py::new(py, TicTacToe::new().replay(&actions).or_python()?)?.into_any()),
-            ("ConnectFour", None) => Ok(Py::new(py, ConnectFour::new().replay(&actions).or_python()?)?.into_any()),
-            ("Othello", None) => Ok(Py::new(py, Othello::new().replay(&actions).or_python()?)?.into_any()),
-            ("Chess", start) => Ok(Py::new(py, Chess::new(start.map(|fen| Text(fen.into())))?.replay(&actions).or_python()?)?.into_any()),
-            _ => Err(Error::InvalidArgument(format!("there is no compiled game {game:?} that begins with {start:?}"))).or_python(),
+        macro_rules! restore_from {
+            ($([$name:ident $($rest:tt)*])*) => {
+                match game {
+                    $(stringify!($name) => Ok(Py::new(py, $name::start(start).and_then(|state| state.replay(&actions)).or_python()?)?.into_any()),)*
+                    _ => Err(Error::InvalidArgument(format!("there is no compiled game {game:?}"))).or_python(),
+                }
+            };
         }
+        for_each_game!(restore_from)
     })
 }
 

@@ -15,8 +15,8 @@ fn hash(game: &Chess) -> u64 {
 }
 
 fn observe(game: &Chess) -> (Vec<u64>, Vec<f32>) {
-    let mut planes = vec![0; Chess::PLANES];
-    let mut scalars = vec![0.0; Chess::SCALARS];
+    let mut planes = vec![0; Chess::start().dimensions().words()];
+    let mut scalars = vec![0.0; Chess::start().dimensions().scalars];
     game.pack_observation(&mut planes, &mut scalars);
     (planes, scalars)
 }

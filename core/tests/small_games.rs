@@ -4,7 +4,7 @@ use pondertree_core::games::connect_four::ConnectFour;
 use pondertree_core::games::othello::Othello;
 use pondertree_core::games::tic_tac_toe::TicTacToe;
 use pondertree_core::games::{Action, Game};
-use pondertree_core::{Error, Purpose, Random};
+use pondertree_core::{for_each_game, Error, Purpose, Random};
 use proptest::prelude::*;
 
 /// The owner of each cell, row by row from the top.
@@ -162,7 +162,7 @@ fn compare<R: Rules>(seed: u64) -> usize {
         assert_eq!(legal, expected, "{game}");
         assert_eq!(game.outcome(), over.then(|| R::result(&cells)), "{game}");
         assert_eq!(game.to_play(), turn);
-        assert!((0..=R::Fast::NUM_ACTIONS as Action + 1).all(|action| game.is_legal(action) == legal.contains(&action)));
+        assert!((0..=game.dimensions().num_actions as Action + 1).all(|action| game.is_legal(action) == legal.contains(&action)));
         assert!(legal.len() <= R::Fast::MAX_LEGAL);
 
         let (mut planes, mut scalars) = ([0; 2], [9.0]);
@@ -220,17 +220,21 @@ fn compare_playouts<G: Game>() {
             let (mut stream, mut expected_stream) = (random.clone(), random.clone());
             let result = game.playout(&mut stream, max_depth);
             assert_eq!(result, default_playout(&mut expected, &mut expected_stream, max_depth), "depth {max_depth} from\n{start}");
-            assert_eq!(game, expected);
-            assert_eq!(stream.next_u64(), expected_stream.next_u64(), "other numbers were drawn");
+            assert_eq!(game.outcome(), result, "the state has the result");
+            if result.is_none() {
+                assert_eq!(game, expected);
+                assert_eq!(stream.next_u64(), expected_stream.next_u64(), "other numbers were drawn");
+            }
         }
     }
 }
 
 #[test]
 fn playouts_match_trait_default() {
-    compare_playouts::<TicTacToe>();
-    compare_playouts::<ConnectFour>();
-    compare_playouts::<Othello>();
+    macro_rules! compare_all {
+        ($([$name:ident, $game:ty $(, $($start:tt)*)?])*) => { $(if <$game>::NAME != "chess" { compare_playouts::<$game>(); })* };
+    }
+    for_each_game!(compare_all);
 }
 
 #[test]

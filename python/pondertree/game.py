@@ -9,14 +9,15 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, Protocol, Self, runtime_checkable
+from itertools import starmap
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from pondertree._core import LARGEST_REWARD, Chess, ConnectFour, Othello, TicTacToe
+from pondertree._core import GAMES, LARGEST_REWARD
 from pondertree.errors import GameContractError, GameOverError, InvalidArgumentError, PondertreeError
 from pondertree.validation import shown
 
@@ -64,12 +65,32 @@ class Game(Protocol):
         ...
 
 
-COMPILED: dict[type, str] = {
-    TicTacToe: "tic_tac_toe",
-    ConnectFour: "connect_four",
-    Othello: "othello",
-    Chess: "chess",
-}
+class CompiledGame(NamedTuple):
+    """A compiled game, as the engine registers it."""
+
+    name: str
+    """The name of the game in the engine and in files."""
+    state: type[Any]
+    title: str
+    """The name for people."""
+    command: str
+    """The name on the command line."""
+    aliases: list[str]
+    """Further names that the command line accepts."""
+    players: list[str]
+    """The names of the players: the marks on the printed board, or colours."""
+    opening_plies: int
+    """Random plies of an opening in a match."""
+    start: str | None
+    """The argument of the constructor: "size" of the board, "fen"; None in games with one start."""
+    board: str
+    """The style of pictures, one of `games.board_svg.STYLES`."""
+    policy_planes: int
+    """Actions per cell, if an action is `cell * policy_planes + plane`; else 0."""
+
+
+#: The compiled games by the class of their states.
+COMPILED = {game.state: game for game in starmap(CompiledGame, GAMES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +103,12 @@ class GameInfo:
     num_players: int
     zero_sum: bool
     has_rewards: bool
-    plane_shape: tuple[int, int] = (0, 0)
-    """Height and width of an observation's planes (compiled games)."""
+    observation_shape: tuple[int, int, int] = (0, 0, 0)
+    """Planes, height and width of an observation (compiled games)."""
     move_categories: type[IntEnum] | None = None
     """The enumeration of move categories, in searches that assign them (Hybrid)."""
+    policy_planes: int = 0
+    """Actions per cell of an observation, if an action is `cell * policy_planes + plane` (compiled games); else 0."""
     is_learned_model: bool = False
     """Whether positions below the root are predictions of a learned model, whose actions may be illegal."""
 
@@ -95,12 +118,8 @@ class GameInfo:
         return self.num_players == 2 and self.zero_sum and not self.has_rewards
 
 
-COMPILED_INFO: dict[str, GameInfo] = {
-    "tic_tac_toe": GameInfo("tic_tac_toe", True, 9, 2, True, False, (3, 3)),
-    "connect_four": GameInfo("connect_four", True, 7, 2, True, False, (6, 7)),
-    "othello": GameInfo("othello", True, 65, 2, True, False, (8, 8)),
-    "chess": GameInfo("chess", True, 4672, 2, True, False, (8, 8)),
-}
+#: The properties of compiled games by class and number of actions, which the size of the board determines.
+_COMPILED_INFO: dict[tuple[type, int], GameInfo] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +141,13 @@ MUTATION_HINT = "does play() mutate the state? pondertree.testing.check_game tes
 
 def describe(state: Any) -> GameInfo:
     """Returns the game that `state` belongs to; the error for any other object names missing attributes."""
-    compiled = COMPILED.get(type(state))
-    if compiled is not None:
-        return COMPILED_INFO[compiled]
+    game = COMPILED.get(type(state))
+    if game is not None:
+        key = (game.state, state.num_actions)
+        if key not in _COMPILED_INFO:
+            info = GameInfo(game.name, True, state.num_actions, 2, True, False, state._observation_shape)
+            _COMPILED_INFO[key] = replace(info, policy_planes=game.policy_planes)
+        return _COMPILED_INFO[key]
     if isinstance(state, type):
         raise InvalidArgumentError(f"{state.__name__} is a class, not a game state: call it to get a starting state")
     missing = [name for name in REQUIRED if not _has(state, name)]

@@ -28,7 +28,7 @@ from pondertree.games import ConnectFour
 
 ROOT = Path(__file__).parents[2]
 DEVELOPER_PAGES = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/decisions/*.md"))]
-PAGES = [ROOT / "README.md", *DEVELOPER_PAGES, *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "benches/RESULTS.md", *sorted(ROOT.glob("docs/**/*.md"))]  # of the site
 PICTURES = sorted(ROOT.glob("docs/images/*.py"))
 
 
@@ -75,6 +75,20 @@ def test_python_blocks_print_the_text_block_after_them(page: Path, monkeypatch: 
         if following.language == "text":
             lines = [line.rstrip() for line in printed.getvalue().splitlines()]
             assert lines == following.text.splitlines(), f"{name_of(page)}, line {following.line}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", ["pondertree", "pondertree.chess", "pondertree.learn", "pondertree.tune"])
+def test_examples_in_docstrings_of_packages_run(package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With fewer games than they name, and without the training, which test_learn_loop.py tests."""
+    pytest.importorskip("torch")
+    pytest.importorskip("chess")
+    monkeypatch.chdir(tmp_path)
+    text = inspect.getdoc(importlib.import_module(package)) or ""
+    code = "\n".join(line[4:] for line in text.splitlines() if line.startswith("    ") or not line)
+    assert "import" in code
+    code = code.replace("self_play(1000", "self_play(8").replace("\ntrain(", "\nprint(")
+    exec(compile(code, package, "exec", dont_inherit=True), {"__name__": f"example_{package}"})
 
 
 CONSOLE = [
@@ -233,6 +247,15 @@ def test_change_table_names_a_path_for_each_required_change() -> None:
 def test_paths_on_developer_pages_exist(page: Path) -> None:
     named = PATH.findall(page.read_text(encoding="utf-8"))
     assert not [path for path in named if not (ROOT / path).exists()]
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/decisions/0*.md")), ids=name_of)
+def test_decisions_have_the_same_sections_and_are_listed(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert re.findall(r"^## (.+)$", text, re.M) == ["Context", "Decision", "Measurement", "Consequences"]
+    number, title = re.match(r"# (\d{3}): (.+)\n", text).groups()
+    assert page.name.startswith(number)
+    assert f"| [{number}]({page.name}) | {title} |" in (page.parent / "README.md").read_text(encoding="utf-8")
 
 
 def diagram_layers(root: str) -> list[list[str]]:

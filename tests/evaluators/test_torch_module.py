@@ -22,13 +22,14 @@ from tests.support.search_helpers import PythonGame, random_position
 
 import pondertree
 from pondertree.evaluators import Cached, Packed, Symmetric, Torch, symmetries_of
-from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.game import COMPILED
+from pondertree.games import Chess, ConnectFour, TicTacToe
 
 torch = pytest.importorskip("torch")
 
 torch.set_num_threads(1)  # the networks are tiny, and other work on the machine is not
 
-GAMES = [TicTacToe, ConnectFour, Othello, Chess]
+GAMES = list(COMPILED)
 
 
 class Net(torch.nn.Module):  # type: ignore[misc]

@@ -16,12 +16,13 @@ from tests.support.search_helpers import fingerprint, random_position
 
 import pondertree
 from pondertree.errors import EvaluationError
-from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.game import COMPILED
+from pondertree.games import ConnectFour
 
 # Models without num_players are searched for one player, which does not matter here.
 pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
 
-GAMES = [TicTacToe, ConnectFour, Othello, Chess]
+GAMES = list(COMPILED)
 
 
 def positions(start: Any, count: int) -> list[Any]:

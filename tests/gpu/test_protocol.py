@@ -23,6 +23,12 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 SHAPE = TreeShape(64, 100, 7, Puct(1.0), is_game=True)
 
 
+class UnknownRule(Puct):
+    """A rule without a kernel, whose base class has one."""
+
+    tag = "unknown"
+
+
 def test_plain_evaluators_support_no_mode() -> None:
     for mode in Mode:
         support = query(Function(lambda observations: None), Job(8), mode)
@@ -57,6 +63,7 @@ def test_torch_model_supports_pipeline_for_tensors_on_its_device() -> None:
         {"simulations": tree_shape.MAX_SIMULATIONS + 1},
         {"trees": 1 << 20},
         {"rule": LogPuct()},
+        {"rule": UnknownRule(1.0)},
         {"rule": Puct(1.0, forced_playouts=2.0)},
         {"is_game": False},
     ],

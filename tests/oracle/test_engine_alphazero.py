@@ -15,7 +15,8 @@ from tests.support.engine_alphazero import MATE_IN_ONE, Table, compare_nodes, ke
 from tests.support.search_helpers import fingerprint, random_position
 
 import pondertree
-from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.game import COMPILED
+from pondertree.games import Chess, ConnectFour
 from pondertree.random import fold
 from pondertree.reference import alphazero
 from pondertree.reference.trace import first_difference
@@ -193,7 +194,7 @@ def test_engine_matches_reference_at_proven_roots(value: int, turn_order: Any) -
 @pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @settings(max_examples=80)
 @given(
-    start=st.sampled_from([TicTacToe, ConnectFour, Othello]),
+    start=st.sampled_from([game for game in COMPILED if game is not Chess]),
     plies=st.integers(0, 30),
     network=TABLES,
     options=OPTIONS,
@@ -235,7 +236,7 @@ def observe(network: Table, observations: Any) -> tuple[Any, Any]:
 @pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @settings(max_examples=60)
 @given(
-    start=st.sampled_from([TicTacToe, ConnectFour, Othello]),
+    start=st.sampled_from([game for game in COMPILED if game is not Chess]),
     plies=st.integers(0, 30),
     which=st.sampled_from(["Uniform", "Rollout"]),
     options=OPTIONS,

@@ -12,7 +12,8 @@ from tests.support.engine_alphazero import MATE_IN_ONE, Table, compare_nodes
 from tests.support.search_helpers import PythonGame, every_node, fingerprint, random_position
 
 import pondertree
-from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.game import COMPILED
+from pondertree.games import Chess, ConnectFour, TicTacToe
 from pondertree.reference import alphazero
 
 # --- Batches and threads ----------------------------------------------------------------------------------------------
@@ -54,7 +55,7 @@ def test_threads_do_not_change_tree(evaluator: Any, in_flight: int, rows: int) -
     assert len(set(one)) == rows, "every row draws its own numbers"
 
 
-@pytest.mark.parametrize("start", [TicTacToe, ConnectFour, Othello, Chess])
+@pytest.mark.parametrize("start", COMPILED)
 @pytest.mark.parametrize("in_flight", [1, 5])
 @pytest.mark.parametrize("solve", [True, False])
 def test_compiled_game_gives_same_tree_as_python_game(start: Any, in_flight: int, solve: bool) -> None:
@@ -78,7 +79,7 @@ def test_split_simulations_equal_one_run() -> None:
 
 @pytest.mark.parametrize("in_flight", [1, 8])
 @pytest.mark.parametrize("noise", [True, False])
-@pytest.mark.parametrize("start", [TicTacToe, ConnectFour, Othello, Chess])
+@pytest.mark.parametrize("start", COMPILED)
 def test_alphazero_invariants_hold(start: Any, noise: bool, in_flight: int) -> None:
     for plies in (0, 9):
         state = random_position(start, plies, 2 * plies)

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.engine_uct import compare_nodes
+from tests.support.engine_uct import assert_equal
 
 import pondertree
-from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.game import COMPILED
+from pondertree.games import Chess, ConnectFour
 from pondertree.random import fold
-from pondertree.reference.trace import first_difference
-from pondertree.reference.uct import MCTS
 from pondertree.testing.tabular import TabularGame
-
-
-def assert_equal(state: Any, simulations: int, seed: int, evaluator: Any = None, **options: Any) -> None:
-    """Runs both searches and compares all results; a failure names the first difference of their traces."""
-    reference_search = MCTS(simulations, seed=seed, evaluator=evaluator, **options)
-    engine_search = pondertree.UCT(simulations, seed=seed, evaluator=evaluator, trace=True, **options)
-    reference_tree = reference_search.tree(state, trace=True)
-    reference_search.simulate(reference_tree, simulations)
-    reference = reference_search.result(reference_tree)
-    tree = engine_search.tree(state).simulate()
-    engine = tree.result()
-    difference = first_difference(tree.trace(), reference_tree.trace or [])  # type: ignore[arg-type]
-    assert difference is None, f"{difference} (a: engine, b: reference)"
-    assert engine.simulations == reference.simulations
-    assert {a: int(engine.visits[a]) for a in reference.visits} == reference.visits
-    assert engine.action == reference.action
-    assert engine.proven == reference.proven
-    assert engine.value == reference.value
-    for action, q in reference.q.items():
-        assert engine.q[action] == q or (math.isnan(q) and math.isnan(engine.q[action]))
-    assert {a: engine.policy[a] for a in reference.policy} == pytest.approx(reference.policy, abs=1e-12)
-    compare_nodes(engine.root, reference.root)
 
 
 class TabularValues:
@@ -128,7 +104,7 @@ def test_engine_matches_reference_with_forced_moves_and_minimax_guard(
 
 @settings(max_examples=60)
 @given(
-    start=st.sampled_from([TicTacToe, ConnectFour, Othello]),
+    start=st.sampled_from([game for game in COMPILED if game is not Chess]),
     opening=st.lists(st.integers(0, 10**6), max_size=30),
     seed=st.integers(0, 2**64 - 1),
     simulations=st.integers(1, 150),

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from tests.support.search_helpers import Hashed, PythonGame, after, every_node, fingerprint, random_position
 
 import pondertree
+from pondertree.game import COMPILED
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 
-STARTS = [TicTacToe, ConnectFour, Othello, Chess]
+STARTS = list(COMPILED)
 
 
 def visits(results: list[pondertree.SearchResult]) -> list[list[int]]:

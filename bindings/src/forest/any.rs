@@ -1,85 +1,90 @@
 //! The forests of all worlds under one type, and macros that dispatch on it.
 
-use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe, Compiled, Game, Latent, PythonGame, World};
-use pondertree_core::{Error, Forest, SearchConfig, WorldConfig};
+use std::sync::Arc;
+
+use pondertree_core::chess::ChessAnalysis;
+use pondertree_core::games::analysis::{Analyzed, NoAnalysis};
+use pondertree_core::games::{Compiled, Game, Latent, PythonGame};
+use pondertree_core::{for_each_game, Error, Forest, WorldConfig};
 use pyo3::prelude::*;
 
 use crate::config::ConfigArguments;
 use crate::errors::OrPython;
 
-/// A forest of one of the worlds.
-pub enum Any {
-    TicTacToe(Forest<Compiled<tic_tac_toe::TicTacToe>>),
-    ConnectFour(Forest<Compiled<connect_four::ConnectFour>>),
-    Othello(Forest<Compiled<othello::Othello>>),
-    Chess(Forest<Compiled<chess::Chess>>),
-    External(Forest<PythonGame>),
-    Latent(Forest<Latent>),
+/// A leaf analysis that a configuration may have for its game.
+trait AnalysisArgument: Sized {
+    fn of(given: Option<Arc<ChessAnalysis>>) -> Result<Option<Arc<Self>>, Error>;
 }
 
-impl Any {
-    /// Creates a forest of a compiled game by its name, or of an "external" or "latent" world.
-    pub fn new(game: &str, arguments: ConfigArguments) -> PyResult<Self> {
-        let ConfigArguments { config, chess } = arguments;
-        if chess.is_some() && game != chess::Chess::NAME {
-            return Err(Error::InvalidArgument(format!("analysis is for chess, not for the game {game:?}"))).or_python();
-        }
-        Ok(match game {
-            "tic_tac_toe" => Self::TicTacToe(forest(config)?),
-            "connect_four" => Self::ConnectFour(forest(config)?),
-            "othello" => Self::Othello(forest(config)?),
-            "chess" => Self::Chess(Forest::new(WorldConfig::new(config, chess).or_python()?)),
-            "external" => Self::External(forest(config)?),
-            "latent" => Self::Latent(forest(config)?),
-            _ => return Err(Error::InvalidArgument(format!("game {game:?} is not compiled"))).or_python(),
-        })
+impl AnalysisArgument for ChessAnalysis {
+    fn of(given: Option<Arc<ChessAnalysis>>) -> Result<Option<Arc<Self>>, Error> {
+        Ok(given)
     }
 }
 
-fn forest<W: World>(config: SearchConfig) -> PyResult<Forest<W>> {
-    Ok(Forest::new(WorldConfig::new(config, None).or_python()?))
+impl AnalysisArgument for NoAnalysis {
+    fn of(given: Option<Arc<ChessAnalysis>>) -> Result<Option<Arc<Self>>, Error> {
+        match given {
+            None => Ok(None),
+            Some(_) => Err(Error::InvalidArgument("analysis is for chess, not for another game".into())),
+        }
+    }
 }
 
-/// Runs an expression on the forest of any world.
-macro_rules! each {
-    ($any:expr, $forest:ident => $body:expr) => {
-        match $any {
-            $crate::forest::any::Any::TicTacToe($forest) => $body,
-            $crate::forest::any::Any::ConnectFour($forest) => $body,
-            $crate::forest::any::Any::Othello($forest) => $body,
-            $crate::forest::any::Any::Chess($forest) => $body,
-            $crate::forest::any::Any::External($forest) => $body,
-            $crate::forest::any::Any::Latent($forest) => $body,
+/// Declares the type of all forests, with a variant for each compiled game, and the macros that match on it.
+macro_rules! declare_forests {
+    ($d:tt $([$name:ident, $game:ty $(, $start:ident $signature:literal)?])*) => {
+        /// A forest of one of the worlds.
+        pub enum Any {
+            $($name(Forest<Compiled<$game>>),)*
+            External(Forest<PythonGame>),
+            Latent(Forest<Latent>),
+        }
+
+        impl Any {
+            /// Creates a forest of a compiled game by its name, or of an "external" or "latent" world.
+            pub fn new(world: &str, ConfigArguments { config, chess }: ConfigArguments) -> Result<Self, Error> {
+                Ok(match world {
+                    $(<$game>::NAME => {
+                        let analysis = <$game as Analyzed>::Analysis::of(chess)?;
+                        Self::$name(Forest::new(WorldConfig::new(config, analysis)?))
+                    })*
+                    "external" => Self::External(Forest::new(WorldConfig::new(config, NoAnalysis::of(chess)?)?)),
+                    "latent" => Self::Latent(Forest::new(WorldConfig::new(config, NoAnalysis::of(chess)?)?)),
+                    _ => return Err(Error::InvalidArgument(format!("game {world:?} is not compiled"))),
+                })
+            }
+        }
+
+        /// Runs an expression on the forest of any world.
+        macro_rules! each {
+            ($d any:expr, $d forest:ident => $d body:expr) => {
+                match $d any {
+                    $($crate::forest::any::Any::$name($d forest) => $d body,)*
+                    $crate::forest::any::Any::External($d forest) => $d body,
+                    $crate::forest::any::Any::Latent($d forest) => $d body,
+                }
+            };
+        }
+
+        /// Runs an expression on the forest of a compiled game, whose Python class is `$class`.
+        macro_rules! each_compiled {
+            ($d any:expr, $d forest:ident, $d class:ident => $d body:expr) => {
+                match $d any {
+                    $($crate::forest::any::Any::$name($d forest) => {
+                        type $d class = $crate::state::$name;
+                        $d body
+                    })*
+                    $crate::forest::any::Any::External(_) | $crate::forest::any::Any::Latent(_) => {
+                        Err(Error::Usage("this needs a compiled game: the positions of this forest live outside".into())).or_python()
+                    }
+                }
+            };
         }
     };
 }
 
-/// Runs an expression on the forest of a compiled game, whose Python class is `$class`.
-macro_rules! each_compiled {
-    ($any:expr, $forest:ident, $class:ident => $body:expr) => {
-        match $any {
-            $crate::forest::any::Any::TicTacToe($forest) => {
-                type $class = $crate::state::TicTacToe;
-                $body
-            }
-            $crate::forest::any::Any::ConnectFour($forest) => {
-                type $class = $crate::state::ConnectFour;
-                $body
-            }
-            $crate::forest::any::Any::Othello($forest) => {
-                type $class = $crate::state::Othello;
-                $body
-            }
-            $crate::forest::any::Any::Chess($forest) => {
-                type $class = $crate::state::Chess;
-                $body
-            }
-            $crate::forest::any::Any::External(_) | $crate::forest::any::Any::Latent(_) => {
-                Err(Error::Usage("this needs a compiled game: the positions of this forest live outside".into())).or_python()
-            }
-        }
-    };
-}
+for_each_game!(declare_forests $);
 
 /// Clones a state; some games are `Copy` and some are not.
 pub fn copy_of<G: Game>(state: &G) -> G {

@@ -18,7 +18,7 @@ use pondertree_core::solvers::minimax::{minimax, Verdict};
 use pondertree_core::{tree_key, Error, Noise, Policy, PolicyKind, Row, StepResult, ROOT};
 use pyo3::prelude::*;
 
-use crate::arrays::{compiled_observations, compiled_packed, Packed};
+use crate::arrays::{observations, packed_observations, Packed};
 use crate::call::{caught, guarded};
 use crate::config::ConfigArguments;
 use crate::errors::{internal, OrPython};
@@ -76,7 +76,7 @@ impl Forest {
     /// Creates a forest of `game`: the name of a compiled game, "external" or "latent". `config` has the fields `CONFIG_FIELDS`.
     #[new]
     fn new(game: &str, config: ConfigArguments) -> PyResult<Self> {
-        let inner = guarded(|| Any::new(game, config))?;
+        let inner = guarded(|| Any::new(game, config).or_python())?;
         Ok(Self { inner: ManuallyDrop::new(Mutex::new(inner)), stop: AtomicBool::new(false), failure: OnceLock::new() })
     }
 
@@ -257,7 +257,7 @@ impl Forest {
 
     /// Returns the observations of the waiting leaves, float32 [rows, planes, height, width].
     fn waiting_observations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray4<f32>>> {
-        self.call(|any| each_compiled!(any, forest, _Class => compiled_observations(py, forest)))
+        self.call(|any| each_compiled!(any, forest, _Class => observations(py, &forest.waiting_states())))
     }
 
     /// Returns whether some tree can add leaves to the open batch.
@@ -277,7 +277,7 @@ impl Forest {
     /// Returns the packed observations of the waiting leaves: bit planes uint64 [rows, planes], and the constants of scalar
     /// planes.
     fn waiting_packed<'py>(&self, py: Python<'py>) -> PyResult<Packed<'py>> {
-        self.call(|any| each_compiled!(any, forest, _Class => compiled_packed(py, forest)))
+        self.call(|any| each_compiled!(any, forest, _Class => packed_observations(py, &forest.waiting_states())))
     }
 
     /// Mixes Dirichlet noise into the root priors of tree `index`, or of all trees if None, before the next descent; epsilon 0
@@ -359,7 +359,7 @@ impl Forest {
                         *raised.borrow_mut() = Some(error);
                         true
                     };
-                    let verdicts = minimax::<Compiled<<Class as crate::state::Wraps>::Inner>>(root, depth, &stop);
+                    let verdicts = minimax::<Compiled<<Class as crate::state::StateClass>::Inner>>(root, depth, &stop);
                     (verdicts, raised.into_inner())
                 });
                 if let Some(error) = raised {

@@ -1,13 +1,12 @@
 //! Python bindings of double-buffered batches: requests and responses are in Python's buffers.
 
 use numpy::{PyReadonlyArray2, PyReadwriteArray2};
-use pondertree_core::{Error, PolicyKind, ResponseColumns, Responses, RowLayout};
+use pondertree_core::{Error, PolicyKind, ResponseColumns, Responses};
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;
 use crate::forest::any::{each, each_compiled, latent};
 use crate::forest::Forest;
-use crate::state::Wraps;
 
 #[pymethods]
 impl Forest {
@@ -16,12 +15,12 @@ impl Forest {
         self.call(|any| Ok(each!(any, forest => forest.form_groups(max_trees))))
     }
 
-    /// Returns the layout of a request: (bit planes, scalars, capacity of legal actions, 64-bit words).
+    /// Returns the layout of a request: (words of bit planes, scalars, capacity of legal actions, 64-bit words).
     fn row_layout(&self) -> PyResult<(usize, usize, usize, usize)> {
         self.call(|any| {
-            each_compiled!(any, _forest, Class => {
-                let layout = RowLayout::of::<<Class as Wraps>::Inner>();
-                Ok((layout.planes, layout.scalars, layout.max_legal, layout.words()))
+            each_compiled!(any, forest, _Class => {
+                let layout = forest.row_layout();
+                Ok((layout.plane_words, layout.scalars, layout.max_legal, layout.words()))
             })
         })
     }

@@ -5,13 +5,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{chunk_size, threads_for, Forest};
 use crate::error::Error;
 use crate::games::analysis::Analyzed;
-use crate::games::{Action, Compiled};
+use crate::games::{Action, Compiled, Game};
 use crate::runtime::parallel_vec::parallel_extend;
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::WorldConfig;
 use crate::search::expand;
 use crate::search::tree_search::TreeSearch;
 use crate::tree::{Tree, ROOT};
+
+/// Returns `Error::InvalidArgument` for a state of other dimensions than the search's.
+fn check_dimensions<G: Game>(state: &G, num_actions: usize) -> Result<(), Error> {
+    let found = state.dimensions().num_actions;
+    if found != num_actions {
+        return Err(Error::InvalidArgument(format!("a state has {found} actions, but the states of this search have {num_actions}")));
+    }
+    Ok(())
+}
 
 const OVER: &str = "the game is over in this state: there is nothing to search";
 
@@ -35,8 +44,10 @@ impl<G: Analyzed> Forest<Compiled<G>> {
     /// each tree, None for all; a restricted root is not analyzed, since a proof may begin with another move.
     ///
     /// # Errors
-    /// `Error::GameOver` if the game is over in one; `Error::InvalidAction` where none of the actions is legal.
+    /// `Error::GameOver` if the game is over in one; `Error::InvalidAction` where none of the actions is legal;
+    /// `Error::InvalidArgument` if one has another number of actions than the search.
     pub fn plant_all(&mut self, states: Vec<(G, u64)>, among: &[Option<Vec<Action>>]) -> Result<(), Error> {
+        states.iter().try_for_each(|(state, _)| check_dimensions(state, self.config.num_actions))?;
         let has_none = |(actions, (state, _)): (&Option<Vec<Action>>, &(G, u64))| {
             actions.as_ref().is_some_and(|actions| !actions.iter().any(|&action| state.is_legal(action)))
         };
@@ -68,6 +79,7 @@ impl<G: Analyzed> Forest<Compiled<G>> {
     }
 
     fn fresh(&self, state: &G) -> Result<Tree, Error> {
+        check_dimensions(state, self.config.num_actions)?;
         if state.outcome().is_some() {
             return Err(Error::GameOver(OVER.into()));
         }

@@ -4,9 +4,18 @@ use super::Forest;
 use crate::error::Error;
 use crate::games::PythonGame;
 use crate::search::batch::StepResult;
-use crate::search::config::LARGEST_REWARD;
+use crate::search::config::{WorldConfig, LARGEST_REWARD};
 use crate::search::tree_search::TreeSearch;
 use crate::tree::{Tree, ROOT};
+
+/// Creates a tree that consists of its root.
+fn root_tree(config: &WorldConfig<PythonGame>, slot: u32, to_play: u8, legal: &[u16]) -> Tree {
+    let mut tree = Tree::new(config.shape());
+    let root = tree.add_node(to_play);
+    tree.add_edges(root, legal);
+    tree.set_slot(root, slot);
+    tree
+}
 
 impl Forest<PythonGame> {
     /// Plants a tree for an external position; returns its slot.
@@ -14,19 +23,14 @@ impl Forest<PythonGame> {
     /// # Errors
     /// `Error::GameContract` if `legal` is not a set of actions.
     pub fn plant(&mut self, to_play: u8, legal: &[u16], key: u64) -> Result<u32, Error> {
-        let (tree, slot) = self.fresh(to_play, legal)?;
+        let tree = self.checked_tree(to_play, legal)?;
         self.trees.push(TreeSearch::new(tree, (), key, self.config.forced_depth));
-        Ok(slot)
+        self.root_slot(self.trees.len() - 1)
     }
 
-    fn fresh(&mut self, to_play: u8, legal: &[u16]) -> Result<(Tree, u32), Error> {
+    fn checked_tree(&mut self, to_play: u8, legal: &[u16]) -> Result<Tree, Error> {
         self.check_position(to_play, legal).map_err(|text| Error::GameContract(format!("at the root {text}")))?;
-        let slot = self.slots.allocate();
-        let mut tree = Tree::new(self.config.shape());
-        let root = tree.add_node(to_play);
-        tree.add_edges(root, legal);
-        tree.set_slot(root, slot);
-        Ok((tree, slot))
+        Ok(root_tree(&self.config, self.slots.allocate(), to_play, legal))
     }
 
     fn check_position(&self, to_play: u8, legal: &[u16]) -> Result<(), String> {
@@ -53,12 +57,9 @@ impl Forest<PythonGame> {
     /// As `plant`; `Error::InvalidArgument` if there is no such tree.
     pub fn reset(&mut self, index: usize, to_play: u8, legal: &[u16], key: u64) -> Result<(u32, Vec<u32>), Error> {
         let old = self.tree(index)?.shared_tree();
-        let (tree, slot) = self.fresh(to_play, legal)?;
-        let forced_depth = self.config.forced_depth;
-        *self.tree_mut(index)? = TreeSearch::new(tree, (), key, forced_depth);
-        let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
-        self.slots.release(&released);
-        Ok((slot, released))
+        let tree = self.checked_tree(to_play, legal)?;
+        self.trees[index] = TreeSearch::new(tree, (), key, self.config.forced_depth);
+        Ok((self.root_slot(index)?, self.release_all(&old)))
     }
 
     /// Returns the slot of the root of tree `index`.
@@ -80,14 +81,7 @@ impl Forest<PythonGame> {
             return Err(Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")));
         }
         self.check_position(to_play, legal).map_err(|text| Error::GameContract(format!("after action {action} {text}")))?;
-        let released = self.advance_with(index, action, None, |config, slots| {
-            let slot = slots.allocate();
-            let mut tree = Tree::new(config.shape());
-            let root = tree.add_node(to_play);
-            tree.add_edges(root, legal);
-            tree.set_slot(root, slot);
-            tree
-        })?;
+        let released = self.advance_with(index, action, None, |config, slots| root_tree(config, slots.allocate(), to_play, legal))?;
         Ok((self.root_slot(index)?, released))
     }
 

@@ -386,6 +386,13 @@ impl<W: World> Forest<W> {
         released
     }
 
+    /// Releases the slots of a tree that was replaced, and returns them.
+    fn release_all(&mut self, old: &Tree) -> Vec<u32> {
+        let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
+        self.slots.release(&released);
+        released
+    }
+
     /// Plays `action` at the root of tree `index` and keeps its subtree, restricted to the `legal` actions if given; without a subtree,
     /// `plant` creates the tree of the new position. Returns the released slots.
     fn advance_with(
@@ -395,11 +402,9 @@ impl<W: World> Forest<W> {
         legal: Option<&[u16]>,
         plant: impl FnOnce(&WorldConfig<W>, &mut SlotAllocator) -> Tree,
     ) -> Result<Vec<u32>, Error> {
+        let old = self.tree(index)?.shared_tree();
         let Self { trees, config, slots, .. } = self;
-        let count = trees.len();
-        let search =
-            trees.get_mut(index).ok_or_else(|| Error::InvalidArgument(format!("tree {index} does not exist: this forest has {count}")))?;
-        let old = search.shared_tree();
+        let search = &mut trees[index];
         let dropped = search.advance_to_child(action, config.evaluates_root(), legal);
         let released: Vec<u32> = if let Some(dropped) = dropped {
             dropped.into_iter().filter_map(|node| old.slot(node)).collect()

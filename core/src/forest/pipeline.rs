@@ -14,7 +14,7 @@ use crate::games::{Compiled, World};
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::WorldConfig;
 use crate::search::interleaved::for_each_interleaved;
-use crate::search::priors::{priors, PolicyKind};
+use crate::search::priors::{check_logits, priors, PolicyKind};
 use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
 
@@ -74,6 +74,12 @@ impl<W: World> Forest<W> {
 }
 
 impl<G: Analyzed> Forest<Compiled<G>> {
+    /// Returns the layout of requests.
+    #[must_use]
+    pub fn row_layout(&self) -> RowLayout {
+        self.trees.first().map_or_else(|| RowLayout::of(&G::start()), |tree| RowLayout::of(&tree.search_state.root))
+    }
+
     /// Applies the responses to the batch of group `index`, if given, and gathers the next batch into `requests`, if given. Returns
     /// None, and changes nothing, if the responses fail the fast check: NaN, +inf, no finite logit, a negative or infinite
     /// probability, or |value| > 1 + `VALUE_TOLERANCE`. `apply` then validates in detail.
@@ -87,7 +93,7 @@ impl<G: Analyzed> Forest<Compiled<G>> {
         requests: Option<&mut [u64]>,
     ) -> Result<Option<BatchStatus>, Error> {
         let range = self.group_or_all(Some(index))?;
-        let layout = RowLayout::of::<G>();
+        let layout = self.row_layout();
         let size = chunk_size(range.len(), self.threads);
         let Self { config, trees, groups, threads, .. } = self;
         let (config, threads, group) = (&*config, *threads, &mut groups[index]);
@@ -171,22 +177,10 @@ fn are_valid(responses: Responses<'_>, legal: &[u16], columns: usize, threads: u
         let mut broken = false;
         for (row, &legal) in numbers.chunks_exact(columns).zip(legal) {
             let policy = &row[..usize::from(legal)];
-            // One pass without a branch per number.
-            let (mut is_invalid, mut possible) = (false, false);
-            match responses.kind {
-                PolicyKind::Logits => {
-                    for &logit in policy {
-                        is_invalid |= logit.is_nan() | (logit == f32::INFINITY);
-                        possible |= logit > f32::NEG_INFINITY;
-                    }
-                }
-                PolicyKind::Probabilities => {
-                    for &p in policy {
-                        is_invalid |= !(0.0..f32::INFINITY).contains(&p);
-                    }
-                    possible = true;
-                }
-            }
+            let (is_invalid, possible) = match responses.kind {
+                PolicyKind::Logits => check_logits(policy),
+                PolicyKind::Probabilities => (policy.iter().fold(false, |any, p| any | !(0.0..f32::INFINITY).contains(p)), true),
+            };
             let value = row[columns - 1];
             broken |= is_invalid | !possible | value.is_nan() | (value.abs() > 1.0 + VALUE_TOLERANCE);
         }

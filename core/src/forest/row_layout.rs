@@ -11,8 +11,8 @@ use crate::tree::Tree;
 /// word); low bits first, padded with 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowLayout {
-    /// Number of bit planes, one per word.
-    pub planes: usize,
+    /// Words of the bit planes.
+    pub plane_words: usize,
     /// Number of scalars.
     pub scalars: usize,
     /// Capacity of legal actions.
@@ -20,16 +20,17 @@ pub struct RowLayout {
 }
 
 impl RowLayout {
-    /// Returns the layout of a game.
+    /// Returns the layout for the states of a search that `state` belongs to.
     #[must_use]
-    pub const fn of<G: Game>() -> Self {
-        Self { planes: G::PLANES, scalars: G::SCALARS, max_legal: G::MAX_LEGAL }
+    pub fn of<G: Game>(state: &G) -> Self {
+        let dimensions = state.dimensions();
+        Self { plane_words: dimensions.words(), scalars: dimensions.scalars, max_legal: G::MAX_LEGAL.min(dimensions.num_actions) }
     }
 
     /// Returns the words per row.
     #[must_use]
     pub const fn words(self) -> usize {
-        self.planes + self.scalars.div_ceil(2) + self.max_legal.div_ceil(4)
+        self.plane_words + self.scalars.div_ceil(2) + self.max_legal.div_ceil(4)
     }
 }
 
@@ -91,7 +92,7 @@ impl<'a> RequestWriter<'a> {
                     &mut self.overflow.row_words[start..]
                 }
             };
-            let (planes, rest) = words.split_at_mut(self.layout.planes);
+            let (planes, rest) = words.split_at_mut(self.layout.plane_words);
             leaf.state.pack_observation(planes, &mut self.scalars);
             let (scalar_words, legal_words) = rest.split_at_mut(self.layout.scalars.div_ceil(2));
             for (word, pair) in scalar_words.iter_mut().zip(self.scalars.chunks(2)) {

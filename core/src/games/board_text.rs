@@ -36,6 +36,29 @@ pub(super) fn stone_symbol(held: [bool; 2]) -> char {
     }
 }
 
+/// Writes the column letters and the rows of a square board; `row_number` names a row, `slant` shifts each further right than the
+/// one above, `held` is that of `stone_symbol`.
+pub(super) fn write_board(
+    formatter: &mut fmt::Formatter<'_>,
+    side: usize,
+    slant: usize,
+    row_number: impl Fn(usize) -> usize,
+    held: impl Fn(usize) -> [bool; 2],
+) -> fmt::Result {
+    let digits = if side < 10 { 1 } else { 2 };
+    write!(formatter, "{:digits$}", "")?;
+    for letter in ('a'..).take(side) {
+        write!(formatter, " {letter}")?;
+    }
+    for row in 0..side {
+        write!(formatter, "\n{:indent$}{:>digits$}", "", row_number(row), indent = slant * row)?;
+        for square in row * side..(row + 1) * side {
+            write!(formatter, " {}", stone_symbol(held(square)))?;
+        }
+    }
+    writeln!(formatter)
+}
+
 /// Writes the last line of an ASCII board: the player to move or the result.
 pub(super) fn write_status<G: Game>(game: &G, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     formatter.write_str(match (game.outcome(), game.to_play()) {

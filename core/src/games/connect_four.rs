@@ -6,7 +6,7 @@ use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{parse_by_name, stone_symbol, write_status};
 use super::game::win_for;
 use crate::error::Error;
-use crate::games::{Action, Game};
+use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
 
 // Bitboards have seven bits per column, lowest cell first. The seventh is a sentinel, always 0: lines do not wrap to the next
@@ -93,16 +93,29 @@ fn without_byte(bytes: u64, shift: u32) -> u64 {
 
 impl Game for ConnectFour {
     const NAME: &'static str = "connect_four";
-    const NUM_ACTIONS: usize = 7;
-    const MAX_LEGAL: usize = 7;
-    const PLANES: usize = 2;
-    const SCALARS: usize = 1;
-    const HEIGHT: usize = ROWS as usize;
-    const WIDTH: usize = COLUMNS as usize;
+    const TITLE: &'static str = "Connect 4";
+    const COMMAND: &'static str = "connect4";
+    const ALIASES: &'static [&'static str] = &["connect-four", "connectfour", "connect-4"];
+    const OPENING_PLIES: u32 = 4;
+    const MAX_LEGAL: usize = COLUMNS as usize;
+    const BOARD: BoardStyle = BoardStyle::Holes;
 
     #[inline]
     fn start() -> Self {
         Self { stones: [0; 2], turn: 0 }
+    }
+
+    #[inline]
+    fn dimensions(&self) -> Dimensions {
+        Dimensions { num_actions: COLUMNS as usize, planes: 2, scalars: 1, height: ROWS as usize, width: COLUMNS as usize }
+    }
+
+    fn symmetries(&self) -> Vec<Symmetry> {
+        let identity = Symmetry { cells: (0..(ROWS * COLUMNS) as u16).collect(), actions: (0..COLUMNS as u16).collect() };
+        let mirrored = |cell: &u16| cell + COLUMNS as u16 - 1 - 2 * (cell % COLUMNS as u16);
+        let mirror =
+            Symmetry { cells: identity.cells.iter().map(mirrored).collect(), actions: identity.actions.iter().map(mirrored).collect() };
+        vec![identity, mirror]
     }
 
     #[inline]

@@ -2,12 +2,31 @@
 
 pub mod analysis;
 mod board_text;
+pub mod breakthrough;
 pub mod chess;
 pub mod connect_four;
 mod game;
+pub mod hex;
 pub mod othello;
+mod ranked_bits;
 pub mod tic_tac_toe;
 mod world;
 
-pub use game::{unpack_observation, Action, Game};
+pub use game::{unpack_observation, Action, BoardStyle, Dimensions, Game, Symmetry};
 pub use world::{Compiled, Latent, PythonGame, World};
+
+/// The registry of compiled games: calls `$then!` with its arguments and, for each game, the class in Python, the state, and in games
+/// with several starts the argument of the constructor, which `Game::parse_start` reads, with the signature.
+#[macro_export]
+macro_rules! for_each_game {
+    ($then:ident $($arguments:tt)*) => {
+        $then! { $($arguments)*
+            [TicTacToe, $crate::games::tic_tac_toe::TicTacToe]
+            [ConnectFour, $crate::games::connect_four::ConnectFour]
+            [Othello, $crate::games::othello::Othello]
+            [Breakthrough, $crate::games::breakthrough::Breakthrough]
+            [Hex, $crate::games::hex::Hex, size "(size=11)"]
+            [Chess, $crate::games::chess::Chess, fen "(fen=None)"]
+        }
+    };
+}

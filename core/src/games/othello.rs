@@ -6,16 +6,15 @@
 use std::fmt;
 
 use super::analysis::{Analyzed, NoAnalysis};
-use super::board_text::{parse_by_name, square_name, stone_symbol, write_status};
+use super::board_text::{parse_by_name, square_name, write_board, write_status};
+use super::ranked_bits::RankedBits;
 use crate::error::Error;
-use crate::games::{Action, Game};
+use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
 
 const PASS: Action = 64;
 /// All columns but the outer two: horizontal and diagonal runs of flipped discs never contain those.
 const INNER_COLUMNS: u64 = 0x7E7E_7E7E_7E7E_7E7E;
-const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
-const HIGH_BITS: u64 = 0x80 * EACH_BYTE;
 
 /// Rays by square: right, down left, down, down right, all of higher bits; and left.
 static RAYS: [[u64; 5]; 64] = {
@@ -35,24 +34,6 @@ static RAYS: [[u64; 5]; 64] = {
             direction += 1;
         }
         square += 1;
-    }
-    table
-};
-
-/// The index of the k-th set bit of a byte.
-static BIT_OF_BYTE: [[u8; 8]; 256] = {
-    let mut table = [[0; 8]; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let (mut bit, mut found) = (0, 0);
-        while bit < 8 {
-            if byte >> bit & 1 != 0 {
-                table[byte][found] = bit;
-                found += 1;
-            }
-            bit += 1;
-        }
-        byte += 1;
     }
     table
 };
@@ -111,23 +92,6 @@ fn flips(own: u64, other: u64, square: usize) -> u64 {
     flipped_down | flipped_left | flipped_up.swap_bytes()
 }
 
-/// Returns the index of the `random.choose(n)`-th of the n > 0 set bits, in ascending order. Branch-free, since branches would be
-/// mispredicted at nearly every move of a playout.
-#[inline]
-fn choose_bit(bits: u64, random: &mut Random) -> usize {
-    let pairs = bits - (bits >> 1 & 0x5555_5555_5555_5555);
-    let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
-    // Byte i counts the bits of bytes 0 to i; the last counts all.
-    let counts = ((nibbles + (nibbles >> 4)) & 0x0F0F_0F0F_0F0F_0F0F).wrapping_mul(EACH_BYTE);
-    let chosen = u64::from(random.choose((counts >> 56) as u32));
-    // The first byte with a count above `chosen`: no byte borrows from the next, since counts are at most 64.
-    let above = ((counts | HIGH_BITS) - (chosen + 1) * EACH_BYTE) & HIGH_BITS;
-    let shift = above.trailing_zeros() & 56;
-    let before = (counts << 8) >> shift & 0xFF;
-    let byte = (bits >> shift & 0xFF) as usize;
-    shift as usize + usize::from(BIT_OF_BYTE[byte][(chosen.wrapping_sub(before) & 7) as usize])
-}
-
 /// A state of Othello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Othello {
@@ -160,17 +124,25 @@ impl Othello {
 
 impl Game for Othello {
     const NAME: &'static str = "othello";
-    const NUM_ACTIONS: usize = 65;
+    const TITLE: &'static str = "Othello";
+    const ALIASES: &'static [&'static str] = &["reversi"];
+    const OPENING_PLIES: u32 = 6;
     /// Four squares are occupied from the start.
     const MAX_LEGAL: usize = 60;
-    const PLANES: usize = 2;
-    const SCALARS: usize = 1;
-    const HEIGHT: usize = 8;
-    const WIDTH: usize = 8;
+    const BOARD: BoardStyle = BoardStyle::Felt;
 
     #[inline]
     fn start() -> Self {
         Self::with_discs(1 << 28 | 1 << 35, 1 << 27 | 1 << 36, 0)
+    }
+
+    #[inline]
+    fn dimensions(&self) -> Dimensions {
+        Dimensions { num_actions: 65, planes: 2, scalars: 1, height: 8, width: 8 }
+    }
+
+    fn symmetries(&self) -> Vec<Symmetry> {
+        Symmetry::of_square(self.dimensions())
     }
 
     #[inline]
@@ -221,7 +193,7 @@ impl Game for Othello {
     #[inline]
     fn play_random(&mut self, random: &mut Random) {
         // A forced pass draws no random number.
-        self.play(if self.moves == 0 { PASS } else { choose_bit(self.moves, random) as Action });
+        self.play(if self.moves == 0 { PASS } else { RankedBits::new([self.moves]).choose(random) as Action });
     }
 
     fn action_to_string(&self, action: Action) -> String {
@@ -245,14 +217,7 @@ impl Game for Othello {
 
 impl fmt::Display for Othello {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(formatter, "  a b c d e f g h")?;
-        for row in 0..8 {
-            write!(formatter, "{}", row + 1)?;
-            for square in row * 8..row * 8 + 8 {
-                write!(formatter, " {}", stone_symbol(self.discs().map(|discs| discs >> square & 1 != 0)))?;
-            }
-            writeln!(formatter)?;
-        }
+        write_board(formatter, 8, 0, |row| row + 1, |square| self.discs().map(|discs| discs >> square & 1 != 0))?;
         write_status(self, formatter)
     }
 }

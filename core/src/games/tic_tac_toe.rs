@@ -6,10 +6,10 @@
 use std::fmt;
 
 use super::analysis::{Analyzed, NoAnalysis};
-use super::board_text::{parse_by_name, square_name, stone_symbol, write_status};
+use super::board_text::{parse_by_name, square_name, write_board, write_status};
 use super::game::win_for;
 use crate::error::Error;
-use crate::games::{Action, Game};
+use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
 
 const BOARD: u16 = 0o777;
@@ -65,16 +65,25 @@ impl TicTacToe {
 
 impl Game for TicTacToe {
     const NAME: &'static str = "tic_tac_toe";
-    const NUM_ACTIONS: usize = 9;
+    const TITLE: &'static str = "Tic-tac-toe";
+    const COMMAND: &'static str = "tic-tac-toe";
+    const ALIASES: &'static [&'static str] = &["tictactoe"];
+    const OPENING_PLIES: u32 = 1;
     const MAX_LEGAL: usize = 9;
-    const PLANES: usize = 2;
-    const SCALARS: usize = 1;
-    const HEIGHT: usize = 3;
-    const WIDTH: usize = 3;
+    const BOARD: BoardStyle = BoardStyle::Lines;
 
     #[inline]
     fn start() -> Self {
         Self { stones: [0; 2], ply: 0 }
+    }
+
+    #[inline]
+    fn dimensions(&self) -> Dimensions {
+        Dimensions { num_actions: 9, planes: 2, scalars: 1, height: 3, width: 3 }
+    }
+
+    fn symmetries(&self) -> Vec<Symmetry> {
+        Symmetry::of_square(self.dimensions())
     }
 
     #[inline]
@@ -168,14 +177,7 @@ impl Game for TicTacToe {
 
 impl fmt::Display for TicTacToe {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(formatter, "  a b c")?;
-        for row in 0..3 {
-            write!(formatter, "{}", row + 1)?;
-            for square in row * 3..row * 3 + 3 {
-                write!(formatter, " {}", stone_symbol(self.stones.map(|stones| stones >> square & 1 != 0)))?;
-            }
-            writeln!(formatter)?;
-        }
+        write_board(formatter, 3, 0, |row| row + 1, |square| self.stones.map(|stones| stones >> square & 1 != 0))?;
         write_status(self, formatter)
     }
 }

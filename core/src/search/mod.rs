@@ -6,6 +6,7 @@ pub(crate) mod config;
 pub(crate) mod evaluate;
 pub(crate) mod expand;
 pub(crate) mod expand_latent;
+pub(crate) mod fields;
 pub(crate) mod interleaved;
 pub(crate) mod leaf_analysis;
 pub(crate) mod move_ordering;

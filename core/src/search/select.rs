@@ -9,7 +9,7 @@ use crate::search::backup::{Bounds, NO_BOUNDS};
 use crate::search::config::WorldConfig;
 use crate::search::expand;
 use crate::search::path::{Step, TraceStep};
-use crate::search::score::{NodeContext, ANY};
+use crate::search::score::{Choice, ANY};
 use crate::tree::journal::Journal;
 use crate::tree::{NodeIndex, Tree, ROOT};
 
@@ -159,14 +159,22 @@ pub(super) fn step<W: World, const ID: u8>(
         }
     }
     let visits = descent.cursor.visits;
-    let bounds = descent.cursor.bounds;
-    let context = NodeContext { visits, virtual_loss: !config.has_rewards, all_scores: config.trace, bounds };
     let in_prefix = node.opened < u16::from(node.ordered_prefix);
     let place = match descent.cursor.scheduled_edge.take() {
         Some(place) => place,
         None if in_prefix => node.opened as usize,
         None => {
-            let best = config.rule.choose::<ID>(tree, index, &node, context, &mut descent.scores, &mut descent.cursor.random);
+            let best = config.rule.choose::<ID>(Choice {
+                tree,
+                index,
+                node: &node,
+                visits,
+                virtual_loss: !config.has_rewards,
+                all_scores: config.trace,
+                bounds: descent.cursor.bounds,
+                scores: &mut descent.scores,
+                random: &mut descent.cursor.random,
+            });
             let forced_playout = if index == ROOT { config.rule.forced_playout(tree, &node, visits) } else { None };
             forced_playout.unwrap_or(best)
         }
@@ -174,7 +182,7 @@ pub(super) fn step<W: World, const ID: u8>(
     let is_untried = place >= node.opened as usize;
     let mut edge = node.edge(place);
     if config.trace {
-        let unscored = is_untried && (in_prefix || config.rule.opens_unscored());
+        let unscored = is_untried && (in_prefix || !config.rule.uses_priors());
         // Proven losses have no score.
         let scored = || tree.edges(&node).actions.iter().copied().zip(descent.scores.iter().copied()).filter(|(_, s)| s.is_finite());
         descent.trace.push(TraceStep { action: tree.action(edge), scores: (!unscored).then(|| scored().collect()) });

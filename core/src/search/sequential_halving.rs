@@ -1,14 +1,11 @@
 //! The root of Gumbel search (Danihelka et al. 2022, sections 2 to 4): Gumbel-top-k sampling of the considered moves, and
 //! sequential halving of the simulations among them.
 
-use std::cell::RefCell;
-use std::sync::Arc;
-
 use crate::error::Error;
 use crate::runtime::prefetch;
 use crate::runtime::random::{fold, Purpose, Random};
 use crate::search::score::gumbel::counted;
-use crate::search::score::CompletedQ;
+use crate::search::score::{CompletedQ, Gumbel};
 use crate::tree::{Edges, Node, Tree, ROOT};
 
 /// Lower bound of scores, so that a move with a vanishing prior still compares.
@@ -16,15 +13,6 @@ const MIN_SCORE: f64 = -1e9;
 
 /// Number of root candidates that are prefetched; the likeliest come first.
 const PREFETCHED: usize = 16;
-/// Upper bound of the length of visit sequences shared between trees.
-const MAX_SHARED: u64 = 1 << 12;
-
-/// Moves and simulations, and their `considered_visits`.
-type Visits = ((u32, u64), Arc<[u32]>);
-
-thread_local! {
-    static LAST_VISITS: RefCell<Option<Visits>> = const { RefCell::new(None) };
-}
 
 /// A root move in a schedule.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +30,7 @@ pub struct Schedule {
     /// Number of its first simulation in the tree.
     first_simulation: u64,
     /// The visit count that selects the move of each simulation.
-    considered_visits: Arc<[u32]>,
+    considered_visits: Vec<u32>,
     /// Candidates by descending Gumbel logit.
     moves: Vec<RootCandidate>,
     /// Rank of each action among them.
@@ -73,21 +61,6 @@ fn considered_visits(moves: u32, simulations: u64) -> Vec<u32> {
     sequence
 }
 
-/// `considered_visits`, cached per thread: most trees have as many moves and simulations as the previous one.
-fn shared_visits(moves: u32, simulations: u64) -> Arc<[u32]> {
-    if simulations > MAX_SHARED {
-        return considered_visits(moves, simulations).into();
-    }
-    LAST_VISITS.with_borrow_mut(|last| match last {
-        Some((known, visits)) if *known == (moves, simulations) => Arc::clone(visits),
-        _ => {
-            let visits: Arc<[u32]> = considered_visits(moves, simulations).into();
-            *last = Some(((moves, simulations), Arc::clone(&visits)));
-            visits
-        }
-    })
-}
-
 impl Schedule {
     /// Prefetches what a choice reads, if the schedule itself is cached.
     #[inline]
@@ -97,17 +70,9 @@ impl Schedule {
     }
 
     /// Creates the schedule of the next `simulations` of a tree whose root has priors. `given` are Gumbel numbers by action, drawn if
-    /// None; both are multiplied by `scale`.
+    /// None; both are multiplied by the rule's scale.
     #[must_use]
-    pub fn new(
-        tree: &Tree,
-        key: u64,
-        first_simulation: u64,
-        simulations: u64,
-        max_num_considered_actions: u32,
-        scale: f64,
-        given: Option<&[f64]>,
-    ) -> Self {
+    pub fn new(tree: &Tree, key: u64, first_simulation: u64, simulations: u64, rule: &Gumbel, given: Option<&[f64]>) -> Self {
         let edges = tree.edges(tree.node(ROOT));
         let mut random = Random::new(fold(key, first_simulation), Purpose::Gumbel);
         let mut places: Vec<usize> = (0..edges.actions.len()).collect();
@@ -122,11 +87,11 @@ impl Schedule {
             RootCandidate {
                 action,
                 initial_visits: edges.visits[place],
-                gumbel_logit: scale * number + (f64::from(edges.priors[place]).ln() - most),
+                gumbel_logit: rule.gumbel_scale * number + (f64::from(edges.priors[place]).ln() - most),
             }
         };
         let mut moves: Vec<RootCandidate> = places.iter().map(candidate).collect();
-        let considered_visits = shared_visits(max_num_considered_actions.min(moves.len() as u32), simulations);
+        let considered_visits = considered_visits(rule.max_num_considered_actions.min(moves.len() as u32), simulations);
         // Stable: the lowest action first among equals.
         moves.sort_by(|a, b| b.gumbel_logit.total_cmp(&a.gumbel_logit));
         Self::of_moves(first_simulation, considered_visits, moves)
@@ -134,8 +99,8 @@ impl Schedule {
 
     /// Creates the schedule for a move choice before any scheduled simulation: all visits count, without Gumbel numbers.
     #[must_use]
-    pub fn unscheduled(tree: &Tree) -> Self {
-        let mut schedule = Self::new(tree, 0, 0, 0, 1, 0.0, None);
+    pub fn unscheduled(tree: &Tree, rule: &Gumbel) -> Self {
+        let mut schedule = Self::new(tree, 0, 0, 0, &Gumbel { gumbel_scale: 0.0, ..*rule }, None);
         schedule.moves.iter_mut().for_each(|candidate| candidate.initial_visits = 0);
         schedule.none_visited = true;
         schedule
@@ -164,10 +129,10 @@ impl Schedule {
             .zip(draws)
             .map(|((&action, &initial_visits), &gumbel_logit)| RootCandidate { action, initial_visits, gumbel_logit })
             .collect();
-        Ok(Self::of_moves(0, Arc::new([]), moves))
+        Ok(Self::of_moves(0, Vec::new(), moves))
     }
 
-    fn of_moves(first_simulation: u64, considered_visits: Arc<[u32]>, moves: Vec<RootCandidate>) -> Self {
+    fn of_moves(first_simulation: u64, considered_visits: Vec<u32>, moves: Vec<RootCandidate>) -> Self {
         let mut ranks = vec![u16::MAX; moves.iter().map(|candidate| usize::from(candidate.action) + 1).max().unwrap_or(0)];
         for (rank, candidate) in moves.iter().enumerate() {
             ranks[usize::from(candidate.action)] = rank as u16;

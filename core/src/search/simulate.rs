@@ -7,7 +7,6 @@ use crate::search::config::WorldConfig;
 use crate::search::evaluate::LeafKind;
 use crate::search::move_ordering::order_edges;
 use crate::search::path::TraceRow;
-use crate::search::score::Rule;
 use crate::search::select::{descend, Descent, DescentStart, Reached};
 use crate::search::sequential_halving::Schedule;
 use crate::search::tree_search::{SearchState, Stop, MAX_SCHEDULE, ROOT_EVALUATION, SIMULATIONS_PER_CHECK};
@@ -61,9 +60,8 @@ impl<W: World> SearchState<W> {
             self.back_up_proof(tree, config, result, descent);
         } else {
             let node = self.expand_leaf(tree, config, descent);
-            let analysis = config.analysis.as_deref();
-            let value = config.evaluator.evaluate::<W>(&mut descent.state, key, analysis).unwrap_or(0.0);
-            let ordering = analysis.and_then(LeafAnalysis::ordering);
+            let value = config.evaluate(&mut descent.state, key).unwrap_or(0.0);
+            let ordering = config.analysis.as_deref().and_then(LeafAnalysis::ordering);
             if let Some(node) = node {
                 expand::uniform_priors(tree, node);
                 set_raw(tree, node, value);
@@ -125,7 +123,7 @@ impl<W: World> SearchState<W> {
             let _ = self.analyze(config, descent);
             leaf_analysis::restrict_hints::<W>(tree, &self.root, &mut descent.hints);
             let key = fold(self.key, ROOT_EVALUATION);
-            let value = config.evaluator.evaluate::<W>(&mut descent.state, key, config.analysis.as_deref()).unwrap_or(0.0);
+            let value = config.evaluate(&mut descent.state, key).unwrap_or(0.0);
             expand::uniform_priors(tree, ROOT);
             set_raw(tree, ROOT, value);
             if let Some(ordering) = config.analysis.as_deref().and_then(LeafAnalysis::ordering) {
@@ -138,10 +136,9 @@ impl<W: World> SearchState<W> {
                 let (key, simulations) = (self.key, self.simulations);
                 noise.add(tree, self.root_state_mut(), key, simulations);
             }
-            if let (Rule::Gumbel { max_num_considered_actions, gumbel_scale, .. }, None) = (&config.rule, &self.schedule) {
+            if let (Some(rule), None) = (config.rule.sequential_halving(), &self.schedule) {
                 let simulations = self.simulation_limit.saturating_sub(self.simulations).min(MAX_SCHEDULE);
-                let (most, given) = (*max_num_considered_actions, self.gumbel.as_deref());
-                let schedule = Schedule::new(tree, self.key, self.simulations, simulations, most, *gumbel_scale, given);
+                let schedule = Schedule::new(tree, self.key, self.simulations, simulations, rule, self.gumbel.as_deref());
                 self.schedule = Some(Arc::new(schedule));
             }
         }
@@ -164,9 +161,9 @@ impl<W: World> SearchState<W> {
     /// Returns the place to follow at the root by the schedule.
     #[inline]
     fn scheduled_edge(&self, tree: &Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> Option<usize> {
-        let (Some(schedule), Rule::Gumbel { completed_q, .. }) = (&self.schedule, &config.rule) else { return None };
+        let (schedule, rule) = (self.schedule.as_ref()?, config.rule.sequential_halving()?);
         let started = self.simulations + self.pending.len() as u64;
-        Some(schedule.choose(completed_q, tree, started, config.trace, &mut descent.scores))
+        Some(schedule.choose(&rule.completed_q, tree, started, config.trace, &mut descent.scores))
     }
 
     /// Adds the node and edges of a new position of a compiled world, if moves have priors.

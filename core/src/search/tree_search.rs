@@ -14,7 +14,6 @@ use crate::search::path::TraceRow;
 use crate::search::pending::PendingLeaves;
 use crate::search::root_answer::GumbelPolicy;
 use crate::search::root_state::RootState;
-use crate::search::score::Rule;
 use crate::search::sequential_halving::Schedule;
 use crate::search::snapshot::Snapshot;
 use crate::tree::journal::Journal;
@@ -161,12 +160,12 @@ impl<W: World> TreeSearch<W> {
     /// Returns the data that determine move and policy of a Gumbel search; None for other rules.
     #[must_use]
     pub(crate) fn gumbel_policy(&self, config: &WorldConfig<W>) -> Option<GumbelPolicy> {
-        let Rule::Gumbel { completed_q, .. } = config.rule else { return None };
+        let rule = config.rule.sequential_halving()?;
         let search_state = &self.search_state;
         let known =
             if search_state.simulations > search_state.limit_start { &search_state.schedule } else { &search_state.previous_schedule };
-        let schedule = known.clone().unwrap_or_else(|| Arc::new(Schedule::unscheduled(&self.tree)));
-        Some(GumbelPolicy { completed_q, schedule })
+        let schedule = known.clone().unwrap_or_else(|| Arc::new(Schedule::unscheduled(&self.tree, rule)));
+        Some(GumbelPolicy { completed_q: rule.completed_q, schedule })
     }
 
     /// Returns the tree, copied if a snapshot shares it, and the search state.
@@ -216,7 +215,7 @@ impl<W: World> TreeSearch<W> {
             new.node_mut(ROOT).raw_value = 0.0;
         }
         let dropped = (0..new_index.len() as u32).filter(|&old| new_index[old as usize] == u32::MAX).collect();
-        self.set_tree(new, self.search_state.forced_depth.saturating_sub(1));
+        self.replace_tree(new, self.search_state.forced_depth.saturating_sub(1));
         Some(dropped)
     }
 
@@ -234,19 +233,14 @@ impl<W: World> TreeSearch<W> {
         if total > 0.0 {
             priors.iter_mut().for_each(|prior| *prior /= total);
         }
-        self.set_tree(new, self.search_state.forced_depth);
+        self.replace_tree(new, self.search_state.forced_depth);
         // The analysis may prove the root by a dropped move.
         self.search_state.root_analyzed = true;
         self.search_state.reset_schedules();
     }
 
-    /// Replaces the tree, keeping key and number of simulations.
+    /// Replaces the tree, keeping key and number of simulations; resets what belonged to the old root.
     pub fn replace_tree(&mut self, tree: Tree, forced_depth: u8) {
-        self.set_tree(tree, forced_depth);
-    }
-
-    /// Sets a tree with another root, and resets what belonged to the old one.
-    fn set_tree(&mut self, tree: Tree, forced_depth: u8) {
         self.tree = Arc::new(tree);
         let state = &mut self.search_state;
         (state.forced_depth, state.bounds, state.root_state) = (forced_depth, NO_BOUNDS, None);

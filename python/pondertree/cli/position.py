@@ -13,13 +13,12 @@ from typing import Any
 
 from pondertree import games
 from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, InvalidPositionError
-from pondertree.game import GameInfo, check_rewards, describe, is_over, move_text, play, player_numbers
+from pondertree.game import COMPILED, GameInfo, check_rewards, describe, is_over, move_text, play, player_numbers
 from pondertree.games.chess_interop import actions_written
 
 #: Number of legal moves listed in an error message.
 MAX_LISTED = 12
 
-TITLES = {"tic-tac-toe": "Tic-tac-toe", "connect4": "Connect 4", "othello": "Othello", "chess": "Chess"}
 #: Separator of moves with several words.
 MOVE_SEPARATOR = ";"
 #: The games, for messages.
@@ -39,7 +38,9 @@ class Position:
     @property
     def title(self) -> str:
         """The display name of the game."""
-        return TITLES.get(self.game, self.game.rpartition(":")[2])
+        game = COMPILED.get(type(self.state))
+        name, _, last = self.game.rpartition(":")
+        return last if game is None else f"{game.title} {last}x{last}" if name else game.title
 
     @property
     def info(self) -> GameInfo:
@@ -64,7 +65,7 @@ class Position:
     @property
     def is_compiled(self) -> bool:
         """Whether the game is compiled."""
-        return self.game in games.BY_NAME
+        return type(self.state) in COMPILED
 
     @property
     def board(self) -> str:

@@ -18,7 +18,7 @@ class Packed:
     """Positions of a compiled game in packed form: for chess, about a thirtieth of the unpacked size."""
 
     planes: NDArray[np.uint64]
-    """Bit planes [B, P]: bit row * width + column of a plane is its cell."""
+    """Words of bit planes [B, W]: a plane has one for every 64 cells; cell row * width + column is bit cell % 64."""
     scalars: NDArray[np.float32]
     """Values of the scalar planes [B, S], which follow the bit planes."""
     height: int
@@ -34,15 +34,21 @@ class Packed:
 
     def unpack(self) -> NDArray[np.float32]:
         """The observations, float32 [B, P + S, height, width]."""
-        squares = np.arange(self.height * self.width, dtype=np.uint64)
-        bits = ((self.planes[:, :, None] >> squares) & np.uint64(1)).astype(np.float32)
-        constants = np.broadcast_to(self.scalars[:, :, None], (*self.scalars.shape, squares.size))
-        whole = np.concatenate([bits, constants], axis=1)
+        cells = self.height * self.width
+        constants = np.broadcast_to(self.scalars[:, :, None], (*self.scalars.shape, cells))
+        whole = np.concatenate([plane_bits(self.planes, cells), constants], axis=1, dtype=np.float32)
         return whole.reshape(len(self), -1, self.height, self.width)
 
     def rows(self) -> NDArray[np.int64]:
         """The row of each legal action."""
         return np.repeat(np.arange(len(self)), np.diff(self.legal_offsets))
+
+
+def plane_bits(words: NDArray[np.uint64], cells: int) -> NDArray[np.uint8]:
+    """The bits [B, P, cells] of planes [B, W] of so many cells."""
+    octets = np.ascontiguousarray(words, dtype="<u8").view(np.uint8)
+    bits = np.unpackbits(octets, axis=1, bitorder="little")
+    return bits.reshape(len(words), -1, 64 * -(-cells // 64))[:, :, :cells]
 
 
 class Batch:

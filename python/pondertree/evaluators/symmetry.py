@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.batch import Packed, take_rows
+from pondertree.evaluators.batch import Packed, plane_bits, take_rows
 from pondertree.evaluators.dispatch import (
     Arrays,
     Rows,
@@ -22,8 +22,7 @@ from pondertree.evaluators.dispatch import (
     has_observations,
     observation_keys,
 )
-from pondertree.game import COMPILED, COMPILED_INFO
-from pondertree.games import by_name
+from pondertree.games import by_name, registered
 
 
 class Symmetry(NamedTuple):
@@ -38,26 +37,16 @@ class Symmetry(NamedTuple):
 def symmetries_of(game: Any) -> list[Symmetry]:
     """Returns the symmetries of a game (its name, class or a state), the identity first.
 
-    Connect 4 has 2, tic-tac-toe and Othello 8, chess only the identity. For a state of a Python game, they come from
-    `symmetries()`: pairs (cells, actions) as in `Symmetry`.
+    They come from `symmetries()` of a state: pairs (cells, actions) as in `Symmetry`. Connect 4 has 2, tic-tac-toe and
+    Othello 8, chess only the identity.
     """
     if isinstance(game, str):
         game = by_name(game)
-    name = COMPILED.get(game if isinstance(game, type) else type(game))
-    if name is None:
-        if isinstance(game, type) or not hasattr(game, "symmetries"):
-            raise InvalidArgumentError(f"{validation.shown(game)} is no compiled game and no state with symmetries()")
-        return checked_symmetries(game.symmetries())
-    info = COMPILED_INFO[name]
-    board = np.arange(info.plane_shape[0] * info.plane_shape[1]).reshape(info.plane_shape)
-    if name == "chess":
-        return [Symmetry(board.ravel(), np.arange(info.num_actions))]
-    if name == "connect_four":
-        columns = np.arange(info.num_actions)
-        return [Symmetry(board.ravel(), columns), Symmetry(board[:, ::-1].ravel(), columns[::-1])]
-    boards = [np.rot90(side, quarter) for side in (board, board[:, ::-1]) for quarter in range(4)]
-    others = np.arange(board.size, info.num_actions)  # Othello's pass
-    return [Symmetry(cells.ravel(), np.concatenate([np.argsort(cells, axis=None), others])) for cells in boards]
+    if registered(game) is not None:
+        game = game()
+    if isinstance(game, type) or not hasattr(game, "symmetries"):
+        raise InvalidArgumentError(f"{validation.shown(game)} is no compiled game and no state with symmetries()")
+    return checked_symmetries(game.symmetries())
 
 
 def checked_symmetries(given: Any) -> list[Symmetry]:
@@ -173,12 +162,12 @@ class Symmetric:
 
 
 def transformed_planes(planes: NDArray[np.uint64], cells: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Transforms bit planes [B, P] of each row by its `cells` [B, H * W]."""
-    octets = np.ascontiguousarray(planes, dtype="<u8").view(np.uint8).reshape(*planes.shape, 8)
-    bits = np.unpackbits(octets, axis=2, bitorder="little")
-    transformed = np.zeros_like(bits)
+    """Transforms the words of bit planes [B, W] of each row by its `cells` [B, H * W]."""
+    bits = plane_bits(planes, cells.shape[1])
+    transformed = np.zeros((*bits.shape[:2], 64 * -(-cells.shape[1] // 64)), dtype=np.uint8)
     transformed[:, :, : cells.shape[1]] = np.take_along_axis(bits, cells[:, None, :], axis=2)
-    return np.packbits(transformed, axis=2, bitorder="little").view("<u8")[:, :, 0].astype(np.uint64)
+    words = np.packbits(transformed, axis=2, bitorder="little").view("<u8")
+    return words.reshape(planes.shape).astype(np.uint64)
 
 
 def _mean(stacked: NDArray[Any], number: int) -> NDArray[Any]:

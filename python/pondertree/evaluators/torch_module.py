@@ -232,19 +232,11 @@ class Torch:
         return logits, values
 
     def _unpack(self, packed: Packed) -> Any:
-        """Unpacks observations [B, P + S, H, W] on the device; byte k of a plane holds cells 8k to 8k + 7."""
-        torch = self._torch
-        rows, planes = packed.planes.shape
-        cells = packed.height * packed.width
-        octets = self._send(np.ascontiguousarray(packed.planes, dtype="<u8").view(np.uint8))
-        shifts = torch.arange(8, dtype=torch.uint8, device=self.device)
-        bits = (octets[:, :, None] >> shifts) & 1
-        whole = torch.empty(
-            (rows, planes + packed.scalars.shape[1], cells), dtype=self._input_dtype, device=self.device
-        )
-        whole[:, :planes] = bits.reshape(rows, planes, 64)[:, :, :cells]
-        whole[:, planes:] = self._send(packed.scalars)[:, :, None]
-        return whole.reshape(rows, -1, packed.height, packed.width)
+        """Unpacks observations [B, P + S, H, W] on the device."""
+        from pondertree.gpu.buffer import unpacked_planes
+
+        words, scalars = self._send(packed.planes.view(np.int64)), self._send(packed.scalars)
+        return unpacked_planes(words, scalars, (packed.height, packed.width), self._input_dtype)
 
     def _legal(self, logits: Any, packed: Packed) -> Any:
         """Gathers the logits of legal actions on the device. PyTorch has only signed 16-bit integers."""

@@ -6,72 +6,65 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import validation
-from pondertree._core import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.errors import InvalidArgumentError
+from pondertree.game import COMPILED, CompiledGame, GameInfo
 from pondertree.games import connect_four
+from pondertree.games.compiled import *  # noqa: F403
 from pondertree.games.dict_state import DictState
 
-__all__ = [
-    "BY_NAME",
-    "Chess",
-    "ConnectFour",
-    "DictState",
-    "Othello",
-    "TicTacToe",
-    "by_name",
-    "connect_four",
-    "find",
-    "name_of",
-    "packed_line",
-]
+__all__ = ["BY_NAME", "DictState", "SizedGame", "by_name", "connect_four", "find", "name_of", "packed_line"]
+__all__ += [game.state.__name__ for game in COMPILED.values()]
 
-#: The names of the games on the command line.
-BY_NAME: dict[str, Any] = {
-    "tic-tac-toe": TicTacToe,
-    "connect4": ConnectFour,
-    "othello": Othello,
-    "chess": Chess,
-}
+#: The classes of the compiled games by their names on the command line.
+BY_NAME: dict[str, Any] = {game.command: game.state for game in COMPILED.values()}
+_NAMES = {name: game for game in COMPILED.values() for name in (game.command, game.name, *game.aliases)}
 
-#: The players' names: the marks on the printed board, in chess the colours.
-_PLAYER_NAMES: dict[Any, tuple[str, str]] = {
-    TicTacToe: ("X", "O"),
-    ConnectFour: ("X", "O"),
-    Othello: ("X", "O"),
-    Chess: ("White", "Black"),
-}
 
-_ALIASES = {
-    "tictactoe": "tic-tac-toe",
-    "tic_tac_toe": "tic-tac-toe",
-    "connect_four": "connect4",
-    "connect-four": "connect4",
-    "connectfour": "connect4",
-    "connect-4": "connect4",
-    "reversi": "othello",
-}
+@dataclass(frozen=True)
+class SizedGame:
+    """A compiled game on a board of another than the default size; called for its starting state, as a class is."""
+
+    state: Any
+    """The class of its states."""
+    size: int
+
+    def __call__(self) -> Any:
+        """Returns the starting state."""
+        return self.state(self.size)
 
 
 def by_name(name: str) -> Any:
-    """Returns the class of the game called `name`."""
-    key = validation.text(name, "name").lower()
-    key = _ALIASES.get(key, key)
-    if key not in BY_NAME:
+    """Returns the class of the compiled game called `name`; for a name with a size, such as `hex:7`, a `SizedGame`."""
+    found = _compiled(validation.text(name, "name"))
+    if found is None:
         raise InvalidArgumentError(f"unknown game {name!r}: the compiled games are {', '.join(BY_NAME)}")
-    return BY_NAME[key]
+    return found
+
+
+def _compiled(name: str) -> Any:
+    first, colon, size = name.lower().partition(":")
+    game = _NAMES.get(first)
+    if game is None or not colon:
+        return None if game is None else game.state
+    if game.start != "size" or not size.isdecimal():
+        return None
+    sized = SizedGame(game.state, int(size))
+    return game.state if sized() == game.state() else sized
 
 
 def find(name: str) -> Any:
-    """Returns the class of a compiled game, or the object at `module:Class` of a game written in Python."""
-    module, colon, attribute = validation.text(name, "name").partition(":")
-    if not colon:
-        return by_name(name)
+    """Returns the factory of a compiled game's starting states, or the object at `module:Class` of a game in Python."""
+    module, _, attribute = validation.text(name, "name").partition(":")
+    factory = _compiled(name)
+    if factory is not None or not attribute:
+        return factory or by_name(name)
     try:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
@@ -84,9 +77,26 @@ def find(name: str) -> Any:
     return found
 
 
-def name_of(kind: Any) -> str | None:
-    """Returns the canonical name of a compiled game; None for others."""
-    return next((name for name, known in BY_NAME.items() if known is kind), None)
+def registered(factory: Any) -> CompiledGame | None:
+    """Returns the compiled game of a factory, a result of `find`; None for games in Python."""
+    kind = factory.state if isinstance(factory, SizedGame) else factory
+    return next((game for game in COMPILED.values() if game.state is kind), None)
+
+
+def name_of(factory: Any) -> str | None:
+    """Returns the canonical name of a compiled game, with its size unless that is the default; None for others."""
+    game = registered(factory)
+    if game is None:
+        return None
+    return f"{game.command}:{factory.size}" if isinstance(factory, SizedGame) else game.command
+
+
+def name_of_info(info: GameInfo) -> str:
+    """Returns the canonical name of a game from its properties; for games in Python, the name of their class."""
+    if not info.compiled:
+        return info.name
+    game = _NAMES[info.name]
+    return game.command if game.start != "size" else str(name_of(by_name(f"{info.name}:{info.observation_shape[2]}")))
 
 
 def packed_line(
@@ -100,8 +110,9 @@ def packed_line(
     return planes, scalars, players
 
 
-def player_names(kind: Any, count: int) -> tuple[str, ...]:
-    """Returns the names of the players of a game; `kind` is a result of `find`."""
+def player_names(factory: Any, count: int) -> tuple[str, ...]:
+    """Returns the names of the players of a game; `factory` is a result of `find`."""
     if count == 1:
         return ("Player",)
-    return _PLAYER_NAMES.get(kind) or tuple(f"Player {number}" for number in range(1, count + 1))
+    game = registered(factory)
+    return tuple(f"Player {number}" for number in range(1, count + 1)) if game is None else tuple(game.players)

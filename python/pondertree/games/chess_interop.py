@@ -12,16 +12,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pondertree import validation
-from pondertree._core import Chess, ConnectFour, Othello, TicTacToe
+from pondertree._core import Chess
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, InvalidPositionError
-from pondertree.game import move_text
+from pondertree.game import COMPILED, move_text
 from pondertree.optional import require
 
 if TYPE_CHECKING:
     import chess
 
 ActionConverter = Callable[[int], Any]
-_STATES = frozenset((TicTacToe, ConnectFour, Othello, Chess))
 
 
 def adapt_state(state: Any) -> tuple[Any, ActionConverter]:
@@ -35,12 +34,12 @@ def adapt_state(state: Any) -> tuple[Any, ActionConverter]:
 
 def to_state(state: Any) -> Any:
     """Returns the state to search; the fast path of `adapt_state`, since batches have thousands of states."""
-    return state if type(state) in _STATES else adapt_state(state)[0]
+    return state if type(state) in COMPILED else adapt_state(state)[0]
 
 
 def to_states(states: Sequence[Any]) -> list[Any]:
     """Returns the states to search."""
-    return list(states) if set(map(type, states)) <= _STATES else [to_state(state) for state in states]
+    return list(states) if set(map(type, states)) <= COMPILED.keys() else [to_state(state) for state in states]
 
 
 def check_action(state: Any, action: Any, name: str = "action") -> int:

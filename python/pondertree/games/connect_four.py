@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pondertree import validation
-from pondertree._core import ConnectFour, solve_connect_four
+from pondertree._core import solve_connect_four
 from pondertree.errors import GameOverError, InvalidArgumentError, UnsolvedError
+from pondertree.games.compiled import ConnectFour
 
 __all__ = ["Solution", "solve", "solve_many"]
 

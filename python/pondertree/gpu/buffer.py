@@ -83,7 +83,7 @@ class TorchBuffer(DeviceBuffer):
         self._forward = forward
         self.dtype = dtype
         self._masks = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=device)
-        self._shifts = torch.arange(layout.height * layout.width, device=device)
+        self._shifts = torch.arange(layout.height * layout.width, device=device) % 64
         self._channels_last = device.type == "cuda" and dtype in (torch.bfloat16, torch.float16)
         self._prepare = prepare
         self._trees = TreeCache()
@@ -167,13 +167,15 @@ class TorchBuffer(DeviceBuffer):
     def _bits(self, requests: Any) -> Any:
         """The bit planes [rows, height, width, planes]: channels are adjacent, so that writes are coalesced."""
         layout, rows = self.layout, len(requests)
-        if layout.width == 8:
+        if layout.width == 8 and layout.words_per_plane == 1:
             # A byte is a row of the board; 8-bit operations are faster.
             octets = requests.view(torch.uint8)[:, : 8 * layout.planes].view(rows, layout.planes, 8)
             ranks = octets[:, :, : layout.height].transpose(1, 2).unsqueeze(2)
             return (ranks & self._masks[:, None]) != 0
-        words = requests[:, : layout.planes]
-        return ((words[:, None, :] >> self._shifts[:, None]) & 1).view(rows, layout.height, layout.width, layout.planes)
+        words = requests[:, : layout.plane_words].view(rows, 1, layout.planes, layout.words_per_plane)
+        bits = [(words[..., place] >> shifts[:, None]) & 1 for place, shifts in enumerate(self._shifts.split(64))]
+        cells = bits[0] if len(bits) == 1 else torch.cat(bits, dim=1)
+        return cells.view(rows, layout.height, layout.width, layout.planes)
 
     def _actions(self, requests: Any) -> Any:
         """The legal actions [rows, legal], padded with 0. PyTorch has only signed 16-bit integers."""
@@ -183,12 +185,22 @@ class TorchBuffer(DeviceBuffer):
 
 
 def unpacked(planes: torch.Tensor, numbers: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
-    """The observations, float32 [N, *shape], from bit planes (as int64) and numbers, on the device of these."""
+    """The observations, float32 [N, *shape], from bit planes (words, as int64) and numbers, on their device."""
     if numbers.dtype == torch.uint8:
         numbers = numbers.float() / 255.0
     if planes.shape[1] == 0:
         return numbers.reshape(len(numbers), *shape)
-    cells = torch.arange(shape[1] * shape[2], device=planes.device)
-    bits = ((planes[:, :, None] >> cells) & 1).float()
-    constant = numbers[:, :, None].expand(-1, -1, len(cells))
-    return torch.cat([bits, constant], dim=1).reshape(len(planes), *shape)
+    return unpacked_planes(planes, numbers, (shape[1], shape[2]), torch.float32)
+
+
+def unpacked_planes(words: torch.Tensor, scalars: torch.Tensor, board: tuple[int, int], dtype: Any) -> torch.Tensor:
+    """The observations [N, planes + scalars, height, width] of a compiled game: see `Packed`."""
+    rows, cells = len(words), board[0] * board[1]
+    planes = words.shape[1] // -(-cells // 64)
+    shifts = torch.arange(8, dtype=torch.uint8, device=words.device)
+    # Byte k of a plane has the cells 8k to 8k + 7; 8-bit operations are faster.
+    bits = (words.view(torch.uint8)[:, :, None] >> shifts) & 1
+    whole = torch.empty((rows, planes + scalars.shape[1], cells), dtype=dtype, device=words.device)
+    whole[:, :planes] = bits.reshape(rows, planes, -1)[:, :, :cells]
+    whole[:, planes:] = scalars[:, :, None]
+    return whole.reshape(rows, -1, *board)

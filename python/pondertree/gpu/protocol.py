@@ -25,11 +25,12 @@ ShouldStop = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class RowLayout:
-    """One request for a position of a compiled game, in 64-bit words: bit planes, one to a word; scalars, two to a
-    word (float32); legal actions, four to a word (uint16). Low bits come first; unused bits are 0.
+    """One request for a position of a compiled game, in 64-bit words: bit planes; scalars, two to a word (float32);
+    legal actions, four to a word (uint16). Low bits come first; unused bits are 0.
     """
 
-    planes: int
+    plane_words: int
+    """The words of all bit planes; a plane has one for every 64 cells."""
     scalars: int
     legal: int
     """The most legal actions of any position."""
@@ -41,12 +42,22 @@ class RowLayout:
     @property
     def first_scalar(self) -> int:
         """The index of the first scalar in a row of 32-bit numbers."""
-        return 2 * self.planes
+        return 2 * self.plane_words
 
     @property
     def first_action(self) -> int:
         """The index of the first legal action in a row of 16-bit numbers."""
-        return 4 * (self.planes + (self.scalars + 1) // 2)
+        return 4 * (self.plane_words + (self.scalars + 1) // 2)
+
+    @property
+    def words_per_plane(self) -> int:
+        """The words of one bit plane."""
+        return -(-self.height * self.width // 64)
+
+    @property
+    def planes(self) -> int:
+        """The number of bit planes."""
+        return self.plane_words // self.words_per_plane
 
 
 class Mode(Enum):

@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pondertree.config import GumbelRule, LogPuct, Puct, ScoringRule, SearchConfig
+from pondertree.config import Puct, ScoringRule, SearchConfig
 
 #: Games whose rules the kernel implements.
 DEVICE_GAMES = frozenset(("connect_four",))
+#: The header in `kernels` for a rule, by its tag and whether the kernel plays a game. All other rules are CPU only.
+RULE_KERNELS = {
+    ("puct", True): "puct.h",
+    ("log_puct", False): "puct.h",
+    ("gumbel", True): "gumbel.h",
+    ("gumbel", False): "gumbel.h",
+}
 #: Nodes of larger action spaces hold the top-k actions alone, which the engine does.
 MAX_ACTIONS = 256
 #: The engine keeps up with fewer trees, and no kernel has to be compiled.
@@ -33,6 +40,12 @@ class TreeShape:
     """Whether the kernel plays a game and a network evaluates positions; else a learned model makes the steps."""
 
     @property
+    def kernel(self) -> str | None:
+        """The header in `kernels` that scores by the rule, None where only the engine does."""
+        forced = isinstance(self.rule, Puct) and self.rule.forced_playouts > 0.0
+        return None if forced else RULE_KERNELS.get((self.rule.tag, self.is_game))
+
+    @property
     def bytes(self) -> int:
         """Approximate device memory."""
         return self.trees * (self.simulations + 1) * (20 * self.actions + 72)
@@ -42,15 +55,13 @@ class TreeShape:
         if self.simulations > MAX_SIMULATIONS:
             return False
         fits = self.trees >= MIN_TREES and self.actions <= MAX_ACTIONS and self.bytes <= MAX_BYTES
-        implemented = (Puct, GumbelRule) if self.is_game else (LogPuct, GumbelRule)
-        forced = isinstance(self.rule, Puct) and self.rule.forced_playouts > 0.0
-        return device.type == "cuda" and fits and isinstance(self.rule, implemented) and not forced
+        return device.type == "cuda" and fits and self.kernel is not None
 
     def dimensions(self) -> dict[str, tuple[int, ...]]:
         """Array shapes by row kind (`tree_layout.ARRAYS`); arrays that the search does not use are empty."""
         nodes = self.simulations + 1
         model, game = (0, self.trees) if self.is_game else (self.trees, 0)
-        gumbel = self.trees if isinstance(self.rule, GumbelRule) else 0
+        gumbel = self.trees if self.kernel == "gumbel.h" else 0
         return {
             "tree": (self.trees,),
             "action": (self.trees, self.actions),

@@ -21,8 +21,7 @@ from pondertree.match.notation import parse_move, read_epd, read_pgn
 from pondertree.presets import UCT
 from pondertree.random import PLAYOUT, Random, fold
 
-#: Default number of random plies: enough for distinct games, too few to decide them.
-DEFAULT_PLIES = {"tic_tac_toe": 1, "connect_four": 4, "othello": 6, "chess": 8}
+#: Random plies of an opening in games written in Python.
 OTHER_PLIES = 2
 #: Simulations of the search that checks a random opening, and the accepted absolute value.
 BALANCE_SIMULATIONS = 100
@@ -149,10 +148,16 @@ class ListedOpenings:
 Openings = RandomOpenings | ListedOpenings
 
 
+def default_plies(factory: Callable[[], Any]) -> int:
+    """Returns the default number of random plies of an opening."""
+    game = COMPILED.get(type(factory()))
+    return OTHER_PLIES if game is None else game.opening_plies
+
+
 def make_openings(given: Any, factory: Callable[[], Any], name: str, seed: int, plies: int | None) -> Openings:
     """Converts the argument `openings`: None or "random", "none", a file, or a list of openings (moves as text)."""
     if given is None or given == "random":
-        return RandomOpenings(factory, seed, DEFAULT_PLIES.get(name, OTHER_PLIES) if plies is None else plies)
+        return RandomOpenings(factory, seed, default_plies(factory) if plies is None else plies)
     if given == "none":
         return RandomOpenings(factory, seed, 0)
     if isinstance(given, (str, Path)):

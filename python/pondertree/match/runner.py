@@ -207,7 +207,7 @@ def read_game(given: Any) -> tuple[Callable[[], Any], Any, str]:
             f"game: a match needs a zero-sum game of two players without rewards, not {info.name}"
         )
     if info.compiled:
-        return factory, info, info.name
+        return factory, info, ":".join([info.name, *games.name_of_info(info).split(":")[1:]])
     return factory, info, f"{factory.__module__}.{getattr(factory, '__qualname__', type(factory).__qualname__)}"
 
 

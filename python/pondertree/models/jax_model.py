@@ -50,7 +50,7 @@ class JaxModel:
         return self._fetched(root_parts(self._initial(self.params, self._array(batch))), ROOT, rows)
 
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
-        """(hidden_state on the device, reward [B], policy_logits [B, num_actions], value [B][, discount [B]])."""
+        """Returns (hidden_state on the device, reward [B], policy_logits [B, num_actions], value [B]), any discount."""
         rows = len(actions)
         size = self._padded_size(rows)
         sent = self._array(pad_rows(np.asarray(actions, dtype=np.int32), size))

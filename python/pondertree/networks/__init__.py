@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pondertree.optional import lazy_names
 
 if TYPE_CHECKING:
-    from pondertree.networks.architecture import CHESS_PLANES, Architecture, NetworkConfig
+    from pondertree.networks.architecture import Architecture, NetworkConfig
     from pondertree.networks.loading import check_player_game, export_onnx, is_onnx, load, load_for_one_tree, load_onnx
     from pondertree.networks.model_architecture import ModelArchitecture
     from pondertree.networks.model_network import ModelNetwork, fresh_model, support_for
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Architecture",
-    "CHESS_PLANES",
     "ModelArchitecture",
     "ModelNetwork",
     "NetworkConfig",

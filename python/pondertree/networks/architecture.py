@@ -13,8 +13,6 @@ from pondertree.validation import brief
 
 #: Outcomes of the value head: win, draw and loss for the player to move.
 OUTCOMES = 3
-#: Move planes of chess; a move's action is `square * 73 + plane`.
-CHESS_PLANES = 73
 #: Largest number of actions, and of elements of an observation, that a file may claim.
 MAX_ACTIONS, MAX_NUMBERS = 1 << 24, 1 << 28
 
@@ -48,7 +46,7 @@ class Architecture:
     """Shape of an observation."""
     num_actions: int
     policy_planes: int
-    """Move planes per square, as in chess; 0 for a dense policy head."""
+    """Actions per square, which are `square * policy_planes + plane`, as in chess; 0 for a dense policy head."""
     size: NetworkConfig
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from pondertree import games, validation
 from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.files import check_path, check_writable, reading, write_bytes
-from pondertree.game import COMPILED, GameInfo
+from pondertree.game import GameInfo
 from pondertree.networks.numpy_player import load_numpy_player
 from pondertree.networks.run_files import PLAYER, is_intact, list_checkpoints, read_about
 from pondertree.optional import require
@@ -153,26 +153,19 @@ def check_player_game(player: Any, info: GameInfo) -> None:
     about = getattr(player, "about", None)
     if not isinstance(about, dict):
         return
-    trained, expected = str(about.get("game", "")), _common_name(info)
+    trained, expected = str(about.get("game", "")), games.name_of_info(info)
     network = about.get("network")
     network = network if isinstance(network, dict) else {}
     actions, shape = network.get("num_actions"), network.get("shape")
-    are_compiled = trained in games.BY_NAME and info.compiled
+    are_compiled = trained.partition(":")[0] in games.BY_NAME and info.compiled
     if (are_compiled and trained != expected) or (trained and actions not in (None, info.num_actions)):
         raise InvalidArgumentError(f"this is a player of {trained}, not of {expected}")
-    expected_shape = list(games.BY_NAME[expected]().observation().shape) if info.compiled else shape
+    expected_shape = list(info.observation_shape) if info.compiled else shape
     if actions not in (None, info.num_actions) or shape not in (None, expected_shape):
         raise InvalidArgumentError(
             f"this player is not one of {expected}: it has {actions} actions and observations of shape {shape}, "
             f"the game {info.num_actions} and {expected_shape}"
         )
-
-
-def _common_name(info: GameInfo) -> str:
-    """Returns the command-line name of a game."""
-    if not info.compiled:
-        return info.name
-    return next((name for name, kind in games.BY_NAME.items() if COMPILED[kind] == info.name), info.name)
 
 
 def export_onnx(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[Path]:

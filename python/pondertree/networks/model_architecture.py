@@ -10,7 +10,7 @@ from torch import nn
 
 from pondertree import validation
 from pondertree.errors import InvalidArgumentError
-from pondertree.networks.architecture import CHESS_PLANES, MAX_ACTIONS, NetworkConfig, read_shape
+from pondertree.networks.architecture import MAX_ACTIONS, NetworkConfig, read_shape
 from pondertree.validation import brief
 
 #: How often an image may be halved.
@@ -25,9 +25,10 @@ class ModelArchitecture:
     """Shape of an observation."""
     num_actions: int
     policy_planes: int
-    """Move planes per square, as in chess; 0 for a dense policy head."""
+    """Actions per square, which are `square * policy_planes + plane`, as in chess; 0 for a dense policy head."""
     action_planes: str
-    """Encoding of actions for the dynamics: "cells", "columns", "squares" (chess), "constant", "learned", "vector"."""
+    """Encoding of actions for the dynamics: "cells", "columns", "squares" (of `policy_planes`), "constant", "learned",
+    "vector"."""
     halvings: int
     """Stride-2 downsampling layers for images."""
     support: int
@@ -67,7 +68,9 @@ class ModelArchitecture:
             validation.whole_number(values["dynamics_blocks"], "dynamics_blocks", most=256)
             validation.number(values["discount"], "discount", least=-1.0, most=1.0)
             validation.flag(values["compares"], "compares")
-            kinds = ("vector",) if len(shape) != 3 else ("cells", "columns", "squares", "constant", "learned")
+            kinds = ["vector"] if len(shape) != 3 else ["cells", "columns", "constant", "learned"]
+            if len(shape) == 3 and values["policy_planes"] * shape[1] * shape[2] == values["num_actions"]:
+                kinds.append("squares")
             if values["action_planes"] not in kinds:
                 raise InvalidArgumentError(f"action_planes must be {' or '.join(kinds)} for the shape {shape}")
             return cls(**values)
@@ -82,8 +85,9 @@ class ActionPlanes(nn.Module):
         super().__init__()
         self.kind = architecture.action_planes
         self.num_actions = architecture.num_actions
+        self.policy_planes = architecture.policy_planes
         self.sides = architecture.hidden_shape[1:]
-        sizes = {"vector": self.num_actions, "squares": 1 + CHESS_PLANES, "constant": self.num_actions}
+        sizes = {"vector": self.num_actions, "squares": 1 + self.policy_planes, "constant": self.num_actions}
         self.planes = sizes.get(self.kind, 1)
         if self.kind == "learned":
             self.pictures = nn.Embedding(self.num_actions, self.sides[0] * self.sides[1])
@@ -103,9 +107,8 @@ class ActionPlanes(nn.Module):
         if self.kind == "cells":
             cells = height * width
             return _marks(actions, cells, dtype).reshape(-1, 1, height, width)
-        # A chess action is square * 73 + plane.
-        squares = _marks(actions // CHESS_PLANES, height * width, dtype).reshape(-1, 1, height, width)
-        kinds = _marks(actions % CHESS_PLANES, CHESS_PLANES, dtype)
+        squares = _marks(actions // self.policy_planes, height * width, dtype).reshape(-1, 1, height, width)
+        kinds = _marks(actions % self.policy_planes, self.policy_planes, dtype)
         return torch.cat([squares, kinds[:, :, None, None].expand(-1, -1, height, width)], dim=1)
 
 

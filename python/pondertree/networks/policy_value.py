@@ -90,7 +90,7 @@ class PolicyValueNetwork(nn.Module):
             x = block(x)
         policy = torch.relu(self.policy_layer(x))
         if self.architecture.policy_planes:
-            # An action is square * 73 + plane, so planes become the last axis.
+            # An action is square * policy_planes + plane, so planes become the last axis.
             policy = self.policy_out(policy).permute(0, 2, 3, 1).flatten(1)
         else:
             policy = self.policy_out(policy.flatten(1))

@@ -211,7 +211,7 @@ class MCTS(NoisySearch[Node]):
         visits = node.visit_count + node.in_flight
         if self.parent_visits == "edges":
             visits = max(visits - 1, 1)
-        exploration = self.c_puct * math.sqrt(visits)
+        exploration = self._exploration(visits)
         # Trap: 0 for an unvisited move is optimistic in a lost position and pessimistic in a won one.
         unvisited = node.mean_value - self.fpu if self.fpu_is_relative else self.fpu
         lost = {action for action, child in node.children.items() if child.proven_for_chooser == -1}
@@ -223,6 +223,10 @@ class MCTS(NoisySearch[Node]):
             q = unvisited if n == 0 and child.proven is None else child.expected_for_chooser()
             scores[action] = q + exploration * child.prior / (1.0 + n)
         return scores
+
+    def _exploration(self, visits: int) -> float:
+        """Returns the factor of P(child) / (1 + N(child))."""
+        return self.c_puct * math.sqrt(visits)
 
     def _evaluate(self, tree: Tree, pending: Sequence[PendingLeaf[Node]], target: int) -> list[list[float]]:
         """EXPAND and EVALUATE: evaluates all pending leaves in one batch."""

@@ -166,7 +166,7 @@ class GameExchange:
         self.sizes = core.form_groups(max(rows // in_flight, 1))
         """The number of trees of each group."""
         self.capacities = [size * in_flight for size in self.sizes]
-        self.layout = RowLayout(*core.row_layout(), *info.plane_shape, info.num_actions)
+        self.layout = RowLayout(*core.row_layout(), *info.observation_shape[1:], info.num_actions)
 
     @property
     def stopped(self) -> bool:

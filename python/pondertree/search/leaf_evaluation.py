@@ -85,7 +85,7 @@ class LeafEvaluation:
     def _packed(self) -> Packed:
         planes, scalars = self._core.waiting_packed()
         offsets, actions = self._core.waiting_legal()
-        height, width = self._info.plane_shape
+        _, height, width = self._info.observation_shape
         return Packed(planes, scalars, height, width, offsets, actions, self._info.num_actions)
 
     def _play_out(self) -> NDArray[np.float64]:

@@ -18,14 +18,14 @@ def first_move(states: Any, seeds: Any) -> list[int]:
 
 def test_strong_player_beats_weak_one_with_both_sides() -> None:
     strong = search_player(UCT(300, seed=1))
-    counts = play_pairs(strong, first_move, ConnectFour, "connect_four", 6, 5)
+    counts = play_pairs(strong, first_move, ConnectFour, 6, 5)
     assert counts == [0, 0, 0, 0, 6]
-    assert play_pairs(first_move, strong, ConnectFour, "connect_four", 6, 5) == [6, 0, 0, 0, 0]
-    assert counts == play_pairs(strong, first_move, ConnectFour, "connect_four", 6, 5)
+    assert play_pairs(first_move, strong, ConnectFour, 6, 5) == [6, 0, 0, 0, 0]
+    assert counts == play_pairs(strong, first_move, ConnectFour, 6, 5)
 
 
 def test_player_against_itself_scores_half() -> None:
-    counts = play_pairs(first_move, first_move, TicTacToe, "tic_tac_toe", 9, 1)
+    counts = play_pairs(first_move, first_move, TicTacToe, 9, 1)
     assert sum(counts) == 9
     assert counts[2] == 9
 

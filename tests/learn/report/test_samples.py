@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 pytest.importorskip("torch")
 
@@ -19,12 +15,10 @@ from tests.support.learning import small
 
 from pondertree.cli.position import Position
 from pondertree.errors import StorageError
-from pondertree.game import move_text
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe, name_of
 from pondertree.learn import train
 from pondertree.learn.data.shards import list_shards, read_shard
 from pondertree.learn.evaluation.arena import games_path, read_games
-from pondertree.learn.report.board_svg import board_svg
 from pondertree.learn.report.page import write_report
 from pondertree.learn.report.samples import Sample
 from pondertree.learn.report.samples_html import samples_html
@@ -46,40 +40,6 @@ def report_of(out: Path, factory: Any = None) -> str:
 
 def games_in(text: str) -> list[str]:
     return re.findall(r'<section class="game">.*?</section>', text, re.S)
-
-
-@given(st.sampled_from([TicTacToe, ConnectFour, Othello, Chess]), st.integers(0, 60), st.integers(0, 1 << 30))
-def test_board_svg_draws_every_piece(game: Any, plies: int, seed: int) -> None:
-    numbers = np.random.default_rng(seed)
-    state, move = game(), ""
-    for _ in range(plies):
-        if state.is_terminal:
-            break
-        action = int(numbers.choice(state.legal_actions()))
-        move = move_text(state, action)
-        state = state.play(action)
-    picture = board_svg(state, move)
-    assert picture is not None
-    root = ElementTree.fromstring(picture)
-    board = "\n".join(str(state).splitlines()[:-1])
-    if game is Chess:
-        pieces = sum(sign.isalpha() for sign in state.fen().split()[0])
-        glyphs = "".join(text.text or "" for text in root.iter("{http://www.w3.org/2000/svg}text"))
-        assert sum(ord(sign) > 255 for sign in glyphs) == pieces
-    else:
-        pieces = board.count("X") + board.count("O")
-    assert f"{pieces} pieces on the board" in root.attrib["aria-label"]
-
-
-def test_board_svg_highlights_last_move_and_supports_compiled_games_only() -> None:
-    marked = board_svg(TicTacToe().play(4), "b2")
-    assert marked is not None
-    assert '<rect x="20" y="20"' in marked
-    chess = Chess().play(Chess().parse_action("e4"))
-    picture = board_svg(chess, "e2e4")
-    assert picture is not None
-    assert picture.count('<rect x="80" y="120"') == picture.count('<rect x="80" y="80"') == 1
-    assert board_svg(object()) is None
 
 
 def test_report_shows_self_play_game_and_one_evaluation_game_per_side(trained: Path) -> None:

@@ -5,8 +5,6 @@ mod attacks;
 pub(super) mod bare_king;
 mod features;
 mod pawns;
-mod published;
-mod tuned;
 mod weights;
 
 pub use features::Terms;
@@ -22,6 +20,8 @@ use pawns::{files, Pawns};
 
 use crate::error::Error;
 
+/// The scale of the sigmoid that maps centipawns to values, of published and tuned weights.
+const SCALE: f64 = 153.4;
 /// Upper bound of |score|.
 pub const MAX_SCORE: i32 = 500_000;
 
@@ -197,14 +197,14 @@ impl Pesto {
     /// Returns PeSTO's public weights. The scale gives a value of `tanh(0.326 * pawns)`.
     #[must_use]
     pub fn published() -> Self {
-        Self::new(Weights::published(), 153.4).unwrap_or_else(|_| unreachable!("the published weights are valid"))
+        Self::new(Weights::published(), SCALE).unwrap_or_else(|_| unreachable!("the published weights are valid"))
     }
 }
 
 impl Default for Pesto {
     /// Returns the tuned weights.
     fn default() -> Self {
-        Self::new(Weights::default(), tuned::SCALE).unwrap_or_else(|_| unreachable!("the default weights are valid"))
+        Self::new(Weights::default(), SCALE).unwrap_or_else(|_| unreachable!("the default weights are valid"))
     }
 }
 

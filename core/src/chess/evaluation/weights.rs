@@ -1,7 +1,6 @@
 //! The weights of the static evaluation: named fields, middlegame and endgame, in centipawns.
 
 use super::attacks::DANGERS;
-use super::{published, tuned};
 use crate::error::Error;
 
 /// Middlegame, endgame.
@@ -20,12 +19,14 @@ pub const MAX_WEIGHT: i32 = 20_000;
 /// A field as a list of numbers, the middlegame before the endgame.
 trait Field: Sized {
     const LEN: usize;
+    const ZERO: Self;
     fn list(&self) -> Vec<i32>;
     fn fill(&mut self, numbers: &[i32]);
 }
 
 impl<const N: usize> Field for [i32; N] {
     const LEN: usize = N;
+    const ZERO: Self = [0; N];
 
     fn list(&self) -> Vec<i32> {
         self.to_vec()
@@ -38,6 +39,7 @@ impl<const N: usize> Field for [i32; N] {
 
 impl<const N: usize> Field for [[i32; N]; 2] {
     const LEN: usize = 2 * N;
+    const ZERO: Self = [[0; N]; 2];
 
     fn list(&self) -> Vec<i32> {
         self.concat()
@@ -49,9 +51,9 @@ impl<const N: usize> Field for [[i32; N]; 2] {
     }
 }
 
-/// Generates the struct, the published weights, and access by name.
+/// Generates the struct and access by name.
 macro_rules! weights {
-    ($($(#[$doc:meta])* $name:ident: $type:ty = $published:expr,)*) => {
+    ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
         /// The weights, each for the side that has the feature.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Weights {
@@ -59,11 +61,7 @@ macro_rules! weights {
         }
 
         impl Weights {
-            /// Returns PeSTO's public values and tables with bonuses set by hand; other bonuses are 0.
-            #[must_use]
-            pub const fn published() -> Self {
-                Self { $($name: $published,)* }
-            }
+            const ZERO: Self = Self { $($name: <$type as Field>::ZERO,)* };
 
             /// Returns the fields: name and numbers, the middlegame's first.
             #[must_use]
@@ -98,88 +96,118 @@ macro_rules! weights {
     };
 }
 
+const PUBLISHED: &str = include_str!("../../../data/weights_published.txt");
+const TUNED: &str = include_str!("../../../data/weights_tuned.txt");
+
+impl Weights {
+    /// Returns PeSTO's public values and tables with bonuses set by hand; other bonuses are 0.
+    #[must_use]
+    pub fn published() -> Self {
+        Self::read(PUBLISHED)
+    }
+
+    /// Reads a data file of this crate, which the tests check.
+    fn read(text: &str) -> Self {
+        let mut weights = Self::ZERO;
+        let words: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace).collect();
+        for field in words.chunk_by(|_, word| !word.starts_with(char::is_alphabetic)) {
+            let numbers: Vec<i32> = field[1..].iter().filter_map(|word| word.parse().ok()).collect();
+            weights.set(field[0], &numbers).unwrap_or_else(|error| unreachable!("a data file: {error}"));
+        }
+        weights
+    }
+}
+
 impl Default for Weights {
     /// The tuned weights, which play better than the published ones.
     fn default() -> Self {
-        tuned::weights()
+        Self::read(TUNED)
     }
 }
 
 weights! {
     /// Piece value of a pawn.
-    pawn_value: Pair = [82, 94],
+    pawn_value: Pair,
     /// Piece value of a knight.
-    knight_value: Pair = [337, 281],
+    knight_value: Pair,
     /// Piece value of a bishop.
-    bishop_value: Pair = [365, 297],
+    bishop_value: Pair,
     /// Piece value of a rook.
-    rook_value: Pair = [477, 512],
+    rook_value: Pair,
     /// Piece value of a queen.
-    queen_value: Pair = [1025, 936],
+    queen_value: Pair,
     /// Piece-square table of pawns.
-    pawn_squares: Squares = published::PAWN,
+    pawn_squares: Squares,
     /// Piece-square table of knights.
-    knight_squares: Squares = published::KNIGHT,
+    knight_squares: Squares,
     /// Piece-square table of bishops.
-    bishop_squares: Squares = published::BISHOP,
+    bishop_squares: Squares,
     /// Piece-square table of rooks.
-    rook_squares: Squares = published::ROOK,
+    rook_squares: Squares,
     /// Piece-square table of queens.
-    queen_squares: Squares = published::QUEEN,
+    queen_squares: Squares,
     /// Piece-square table of the king.
-    king_squares: Squares = published::KING,
+    king_squares: Squares,
     /// Phase weights of pawn, knight, bishop, rook, queen. The initial material is the full middlegame.
-    phase_weights: [i32; 5] = [0, 1, 1, 2, 4],
+    phase_weights: [i32; 5],
     /// Bishop pair.
-    two_bishops_bonus: Pair = [22, 40],
+    two_bishops_bonus: Pair,
     /// Tempo.
-    tempo_bonus: Pair = [0, 0],
+    tempo_bonus: Pair,
     /// Passed pawn, by rank from the owner's side; only the foremost of its file.
-    passed_pawn_bonus: Ranks = [[0, 0, 0, 4, 12, 24, 40, 0], [0, 4, 8, 18, 34, 58, 80, 0]],
+    passed_pawn_bonus: Ranks,
     /// Isolated pawn.
-    isolated_pawn_bonus: Pair = [-9, -9],
+    isolated_pawn_bonus: Pair,
     /// Doubled pawn: an own pawn is ahead on the same file.
-    doubled_pawn_bonus: Pair = [-6, -16],
+    doubled_pawn_bonus: Pair,
     /// Rook on an open file.
-    rook_open_file_bonus: Pair = [22, 8],
+    rook_open_file_bonus: Pair,
     /// Rook on a half-open file.
-    rook_half_open_file_bonus: Pair = [11, 7],
+    rook_half_open_file_bonus: Pair,
     /// Knight mobility, per target square not attacked by enemy pawns.
-    knight_mobility_bonus: Pair = [7, 5],
+    knight_mobility_bonus: Pair,
     /// Bishop mobility.
-    bishop_mobility_bonus: Pair = [8, 6],
+    bishop_mobility_bonus: Pair,
     /// Rook mobility.
-    rook_mobility_bonus: Pair = [4, 6],
+    rook_mobility_bonus: Pair,
     /// Queen mobility.
-    queen_mobility_bonus: Pair = [3, 6],
+    queen_mobility_bonus: Pair,
     /// Protected pawn, by rank.
-    guarded_pawn_bonus: Ranks = [[0; 8]; 2],
+    guarded_pawn_bonus: Ranks,
     /// King proximity to the stop square of each passed pawn: enemy minus own king distance.
-    passed_king_bonus: Pair = [0, 0],
+    passed_king_bonus: Pair,
     /// Blocked passed pawn.
-    passed_stopped_bonus: Pair = [0, 0],
+    passed_stopped_bonus: Pair,
     /// Outpost: a minor piece on ranks 4 to 6, protected by a pawn, outside the attack spans of enemy pawns.
-    outpost_bonus: Pair = [0, 0],
+    outpost_bonus: Pair,
     /// Threat by a pawn against a piece.
-    pawn_threat_bonus: Pair = [0, 0],
+    pawn_threat_bonus: Pair,
     /// Threat by a minor piece against a rook or queen.
-    minor_threat_bonus: Pair = [0, 0],
+    minor_threat_bonus: Pair,
     /// Threat by a rook against a queen.
-    rook_threat_bonus: Pair = [0, 0],
+    rook_threat_bonus: Pair,
     /// Hanging enemy piece or pawn: attacked and not guarded.
-    hanging_threat_bonus: Pair = [0, 0],
+    hanging_threat_bonus: Pair,
     /// Pawn shield: own pawn on the two ranks before the king, on its file or an adjacent one.
-    king_shield_bonus: Pair = [0, 0],
+    king_shield_bonus: Pair,
     /// Open file next to the king: such a file without own pawns.
-    king_open_file_bonus: Pair = [0, 0],
+    king_open_file_bonus: Pair,
     /// King danger, 16 levels, by weighted attacks on the squares around the king.
-    king_danger_bonus: Dangers = [[0; DANGERS]; 2],
+    king_danger_bonus: Dangers,
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn data_files_have_every_field_once() {
+        for text in [PUBLISHED, TUNED] {
+            let names: Vec<&str> = text.split_whitespace().filter(|word| word.contains('_')).filter(|word| !word.contains('/')).collect();
+            assert!(names.iter().eq(Weights::default().fields().iter().map(|(name, _)| name)));
+        }
+    }
 
     #[test]
     fn fields_round_trip() {

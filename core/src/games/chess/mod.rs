@@ -20,20 +20,34 @@ pub(crate) use state::{board_after, captures, is_castling};
 use cozy_chess::Color;
 
 use crate::error::Error;
-use crate::games::{Action, Game};
+use crate::games::{Action, BoardStyle, Dimensions, Game};
 use crate::runtime::random::Random;
 
 impl Game for Chess {
     const NAME: &'static str = "chess";
-    const NUM_ACTIONS: usize = action::NUM_ACTIONS;
+    const TITLE: &'static str = "Chess";
+    const PLAYERS: [&'static str; 2] = ["White", "Black"];
+    const OPENING_PLIES: u32 = 8;
     const MAX_LEGAL: usize = 218;
-    const PLANES: usize = observation::PLANES;
-    const SCALARS: usize = observation::SCALARS;
-    const HEIGHT: usize = 8;
-    const WIDTH: usize = 8;
+    const POLICY_PLANES: usize = action::NUM_ACTIONS / 64;
+    const BOARD: BoardStyle = BoardStyle::Checkered;
 
     fn start() -> Self {
         Self::default()
+    }
+
+    fn parse_start(fen: &str) -> Result<Self, Error> {
+        Self::from_fen(fen)
+    }
+
+    fn represent(&self, class: &str) -> String {
+        format!("{class}({:?})", self.fen())
+    }
+
+    #[inline]
+    fn dimensions(&self) -> Dimensions {
+        let (planes, scalars) = (observation::PLANES, observation::SCALARS);
+        Dimensions { num_actions: action::NUM_ACTIONS, planes, scalars, height: 8, width: 8 }
     }
 
     #[inline]

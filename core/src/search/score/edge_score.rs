@@ -26,11 +26,20 @@ pub(super) struct EdgeInputs {
 
 /// A formula for the score of an edge at one node.
 pub(super) trait EdgeScore: Copy {
-    /// Returns the score of an unproven edge with nothing in flight; `mean` is W / N, NaN if N = 0.
+    /// Returns the score of an edge with N, W / N (NaN if N = 0) and P.
     fn score(self, visits: f64, mean: f64, prior: f64) -> f64;
 
-    /// Returns the score of any edge. With `virtual_loss`, leaves in flight count as losses.
-    fn score_general(self, edge: EdgeInputs, virtual_loss: bool) -> f64;
+    /// Returns the score of an edge that may be proven, or have leaves in flight: they count as visits, as losses too with
+    /// `virtual_loss`.
+    fn score_general(self, edge: EdgeInputs, virtual_loss: bool) -> f64 {
+        let visits = edge.visits + edge.in_flight;
+        let mean = match edge.proven {
+            Some(value) => f64::from(value),
+            None if virtual_loss => (edge.sum - edge.in_flight) / visits,
+            None => edge.sum / visits,
+        };
+        self.score(visits, mean, edge.prior)
+    }
 
     /// Returns the node's raw value, if the rule normalises values per node.
     #[inline(always)]

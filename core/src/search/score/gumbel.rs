@@ -1,6 +1,8 @@
 //! Gumbel search below the root (Danihelka et al. 2022): completed Q, the improved policy, and the deterministic selection by which
 //! visits follow that policy. `sequential_halving` has the root's rule.
 
+use super::{select_edge, Choice, ScoringRule};
+use crate::search::fields::Fields;
 use crate::tree::{Edges, Node};
 
 /// Lower bound of a span of values, against division by 0 (as in mctx).
@@ -21,6 +23,45 @@ pub struct CompletedQ {
     pub use_mixed_value: bool,
     /// Size of the action space: if any action is unvisited, legal or not, the completing value counts in the span (as in mctx).
     pub num_actions: usize,
+}
+
+/// Visits follow an improved policy; sequential halving over a Gumbel-top-k sample at the root.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gumbel {
+    /// How Q is completed.
+    pub completed_q: CompletedQ,
+    /// Upper bound of the moves considered at the root.
+    pub max_num_considered_actions: u32,
+    /// Weight of the Gumbel numbers.
+    pub gumbel_scale: f64,
+}
+
+impl ScoringRule for Gumbel {
+    const NAME: &'static str = "gumbel";
+
+    fn read<F: Fields>(fields: &F) -> Result<Self, F::Error> {
+        Ok(Self {
+            completed_q: CompletedQ {
+                value_scale: fields.not_negative("value_scale")?,
+                maxvisit_init: fields.not_negative("maxvisit_init")?,
+                rescale_values: fields.flag("rescale_values")?,
+                use_mixed_value: fields.flag("use_mixed_value")?,
+                num_actions: fields.count("num_actions")? as usize,
+            },
+            max_num_considered_actions: fields.count("max_num_considered_actions")?,
+            gumbel_scale: fields.not_negative("gumbel_scale")?,
+        })
+    }
+
+    fn choose(&self, Choice { tree, index, node, scores, all_scores, .. }: Choice<'_>) -> usize {
+        select_edge::reserve_scores(scores, node.num_edges as usize);
+        let highest = tree.max_untried_prior(index, node);
+        choose(&self.completed_q, &tree.edges(node), node, tree.pruned_prior_mass(index), highest, all_scores, scores)
+    }
+
+    fn sequential_halving(&self) -> Option<&Gumbel> {
+        Some(self)
+    }
 }
 
 /// sigma(completed Q): what is added to the logits of a node's moves.
@@ -153,7 +194,7 @@ fn improve(edges: &Edges<'_>, opened: usize, pruned: f64, bonus: &Bonus, weights
 /// Returns the place to follow below the root: where visits lag most behind the improved policy (section 5), the lowest action
 /// among equals; no proven loss unless all are. `pruned` is the pruned prior mass of the node, `highest` the maximum prior of its
 /// untried edges. `scores` has at least one entry per edge and receives their scores if `all_scores`.
-pub(crate) fn choose(
+fn choose(
     completed_q: &CompletedQ,
     edges: &Edges<'_>,
     node: &Node,

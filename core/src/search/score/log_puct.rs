@@ -1,9 +1,9 @@
 //! MuZero's PUCT (Schrittwieser et al. 2020, appendix B): the exploration constant grows with the logarithm of N, and Q, which
 //! may include rewards of any size, is normalised to [0, 1]. An untried move has the lowest value, 0.
 
-use super::select_edge::{EdgeInputs, EdgeScore};
-use crate::search::backup::Bounds;
-use crate::tree::Node;
+use super::edge_score::{EdgeInputs, EdgeScore};
+use super::{Choice, ScoringRule, LOG_PUCT};
+use crate::search::fields::Fields;
 
 /// Lower bound of a span of values, against division by 0 (as in mctx).
 const MIN_SPAN: f64 = 1e-8;
@@ -21,9 +21,9 @@ pub enum Normalize {
     Not,
 }
 
-/// The parameters of the rule.
+/// PUCT with a constant that grows with log N, on normalised values (MuZero).
 #[derive(Clone, Debug, PartialEq)]
-pub struct LogPuctParameters {
+pub struct LogPuct {
     /// Scale of the logarithm.
     pub pb_c_base: f64,
     /// Initial constant.
@@ -34,25 +34,55 @@ pub struct LogPuctParameters {
     weights: Box<[f64]>,
 }
 
-impl LogPuctParameters {
-    /// Tabulates the rule.
-    #[must_use]
-    pub fn new(pb_c_base: f64, pb_c_init: f64, normalize: Normalize) -> Self {
-        let mut rule = Self { pb_c_base, pb_c_init, normalize, weights: Box::default() };
-        rule.weights = (0..TABULATED).map(|visits| rule.weight(visits)).collect();
-        rule
-    }
-
+impl LogPuct {
     /// Returns c * sqrt(N), where c grows with the logarithm of N.
-    pub(crate) fn weight(&self, visits: u32) -> f64 {
+    fn weight(&self, visits: u32) -> f64 {
         let visits = f64::from(visits);
         (((visits + self.pb_c_base + 1.0) / self.pb_c_base).ln() + self.pb_c_init) * visits.sqrt()
     }
 }
 
-/// The rule at one node.
+impl ScoringRule for LogPuct {
+    const NAME: &'static str = "log_puct";
+    const ID: u8 = LOG_PUCT;
+
+    fn read<F: Fields>(fields: &F) -> Result<Self, F::Error> {
+        let kinds = [(Some("node"), Normalize::Node), (Some("tree"), Normalize::Tree), (None, Normalize::Not)];
+        let mut rule = Self {
+            pb_c_base: fields.positive("pb_c_base")?,
+            pb_c_init: fields.not_negative("pb_c_init")?,
+            normalize: fields.one_of("normalize", kinds)?,
+            weights: Box::default(),
+        };
+        rule.weights = (0..TABULATED).map(|visits| rule.weight(visits)).collect();
+        Ok(rule)
+    }
+
+    #[inline(always)]
+    fn choose(&self, choice: Choice<'_>) -> usize {
+        let exploration = self.weights.get(choice.visits as usize).copied().unwrap_or_else(|| self.weight(choice.visits));
+        let plain = Formula { exploration, low: 0.0, scale: 1.0, raw: None };
+        let (low, high) = choice.bounds;
+        let formula = match self.normalize {
+            Normalize::Tree if high > low => Formula { low, scale: 1.0 / (high - low), ..plain },
+            Normalize::Tree | Normalize::Not => plain,
+            Normalize::Node => Formula { raw: Some(choice.node.raw_value), ..plain },
+        };
+        choice.highest(formula)
+    }
+
+    fn exploration(&self, visits: u32) -> Option<f64> {
+        Some(self.weight(visits))
+    }
+
+    fn uses_bounds(&self) -> bool {
+        self.normalize == Normalize::Tree
+    }
+}
+
+/// The formula at one node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LogPuct {
+struct Formula {
     exploration: f64,
     low: f64,
     scale: f64,
@@ -60,28 +90,7 @@ pub(super) struct LogPuct {
     raw: Option<f64>,
 }
 
-impl LogPuct {
-    /// Returns the rule at `node` with `visits`, leaves in flight included.
-    #[inline(always)]
-    pub(super) fn at(rule: &LogPuctParameters, node: &Node, visits: u32, bounds: Bounds) -> Self {
-        let exploration = rule.weights.get(visits as usize).copied().unwrap_or_else(|| rule.weight(visits));
-        let plain = Self { exploration, low: 0.0, scale: 1.0, raw: None };
-        match rule.normalize {
-            Normalize::Not => plain,
-            Normalize::Tree => {
-                let (low, high) = bounds;
-                if high > low {
-                    Self { low, scale: 1.0 / (high - low), ..plain }
-                } else {
-                    plain
-                }
-            }
-            Normalize::Node => Self { raw: Some(node.raw_value), ..plain },
-        }
-    }
-}
-
-impl EdgeScore for LogPuct {
+impl EdgeScore for Formula {
     #[inline(always)]
     fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
         let value = (mean - self.low) * self.scale;

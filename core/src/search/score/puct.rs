@@ -1,17 +1,9 @@
 //! PUCT (Rosin 2011; Silver et al. 2017): `Q + c_puct * P * sqrt(N) / (1 + n)`, computed as `Q + (c_puct * sqrt(N)) * P / (1 + n)`.
 
-use super::node_value;
-use super::select_edge::{EdgeInputs, EdgeScore};
+use super::edge_score::EdgeScore;
+use super::{node_value, Choice, ScoringRule, PUCT};
+use crate::search::fields::Fields;
 use crate::tree::{Node, Tree};
-
-/// First-play urgency: Q of an untried move for the chooser.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Fpu {
-    /// A constant.
-    Constant(f64),
-    /// The value of the node minus a reduction.
-    Parent(f64),
-}
 
 /// What N(s) counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,38 +14,75 @@ pub enum ParentVisits {
     Edges,
 }
 
-/// The rule at one node.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Puct {
-    exploration: f64,
-    untried: f64,
+/// PUCT with a fixed constant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Puct {
+    /// Exploration constant.
+    pub c_puct: f64,
+    /// First-play urgency: Q of an untried move for the chooser.
+    pub fpu: f64,
+    /// Whether `fpu` is a reduction of the node's value, instead of a constant.
+    pub fpu_parent: bool,
+    /// What N(s) counts.
+    pub parent_visits: ParentVisits,
+    /// Opened root moves get at least sqrt(this * P * N) simulations; 0 forces none.
+    pub forced_playouts: f64,
 }
 
 impl Puct {
-    /// Returns the rule at `node` with `visits`, leaves in flight included.
+    /// Returns the exploration weight at a node with `visits`: c_puct * sqrt(N).
     #[inline(always)]
-    pub(super) fn at(c_puct: f64, fpu: Fpu, parent_visits: ParentVisits, tree: &Tree, node: &Node, visits: u32) -> Self {
-        let untried = match fpu {
-            Fpu::Constant(value) => value,
-            Fpu::Parent(reduction) => node_value(node.raw_value, tree.statistics(node), node.opened as usize) - reduction,
+    fn weight(&self, visits: u32) -> f64 {
+        let counted = match self.parent_visits {
+            ParentVisits::Node => visits,
+            ParentVisits::Edges => visits.saturating_sub(1).max(1),
         };
-        Self { exploration: weight(c_puct, parent_visits, visits), untried }
+        self.c_puct * f64::from(counted).sqrt()
     }
 }
 
-/// Returns the exploration weight at a node with `visits`: c_puct * sqrt(N).
-#[inline(always)]
-pub(super) fn weight(c_puct: f64, parent_visits: ParentVisits, visits: u32) -> f64 {
-    let counted = match parent_visits {
-        ParentVisits::Node => visits,
-        ParentVisits::Edges => visits.saturating_sub(1).max(1),
-    };
-    c_puct * f64::from(counted).sqrt()
+impl ScoringRule for Puct {
+    const NAME: &'static str = "puct";
+    const ID: u8 = PUCT;
+
+    fn read<F: Fields>(fields: &F) -> Result<Self, F::Error> {
+        Ok(Self {
+            c_puct: fields.not_negative("c_puct")?,
+            fpu: fields.finite("fpu")?,
+            fpu_parent: fields.flag("fpu_parent")?,
+            parent_visits: fields.one_of("parent_visits", [(Some("node"), ParentVisits::Node), (Some("edges"), ParentVisits::Edges)])?,
+            forced_playouts: fields.not_negative("forced_playouts")?,
+        })
+    }
+
+    #[inline(always)]
+    fn choose(&self, choice: Choice<'_>) -> usize {
+        let (node, tree) = (choice.node, &*choice.tree);
+        let untried = match self.fpu_parent {
+            true => node_value(node.raw_value, tree.statistics(node), node.opened as usize) - self.fpu,
+            false => self.fpu,
+        };
+        let exploration = self.weight(choice.visits);
+        choice.highest(Formula { exploration, untried })
+    }
+
+    #[inline]
+    fn forced_playout(&self, tree: &Tree, node: &Node, visits: u32) -> Option<usize> {
+        if self.forced_playouts > 0.0 {
+            forced_playout(self.forced_playouts, tree, node, visits)
+        } else {
+            None
+        }
+    }
+
+    fn exploration(&self, visits: u32) -> Option<f64> {
+        Some(self.weight(visits))
+    }
 }
 
 /// Forced playouts (Wu 2019, section 3.2): returns the opened, unproven move with fewer than `sqrt(k * P * N)` visits (N: visits of
 /// all moves) that has the highest prior, then the lowest action.
-pub(super) fn forced_playout(k: f64, tree: &Tree, node: &Node, visits: u32) -> Option<usize> {
+fn forced_playout(k: f64, tree: &Tree, node: &Node, visits: u32) -> Option<usize> {
     let edges = tree.edges(node);
     let total = f64::from(visits.saturating_sub(1));
     let mut chosen: Option<usize> = None;
@@ -73,21 +102,17 @@ pub(super) fn forced_playout(k: f64, tree: &Tree, node: &Node, visits: u32) -> O
     chosen
 }
 
-impl EdgeScore for Puct {
+/// The formula at one node.
+#[derive(Clone, Copy, Debug)]
+struct Formula {
+    exploration: f64,
+    untried: f64,
+}
+
+impl EdgeScore for Formula {
     #[inline(always)]
     fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
-        let exploit = if visits > 0.0 { mean } else { self.untried };
+        let exploit = if mean.is_nan() { self.untried } else { mean };
         exploit + self.exploration * prior / (1.0 + visits)
-    }
-
-    fn score_general(self, edge: EdgeInputs, virtual_loss: bool) -> f64 {
-        let visits = edge.visits + edge.in_flight;
-        let exploit = match edge.proven {
-            Some(value) => f64::from(value),
-            None if visits == 0.0 => self.untried,
-            None if virtual_loss => (edge.sum - edge.in_flight) / visits,
-            None => edge.sum / visits,
-        };
-        exploit + self.exploration * edge.prior / (1.0 + visits)
     }
 }

@@ -1,8 +1,8 @@
 //! Selection of an edge by a formula, with SIMD.
 
-use super::edge_score::{argmax_mask, argmax_mask_of_group, higher, horizontal_max, score_one, with_scale, LANES, MASK_BITS};
-pub(super) use super::edge_score::{EdgeInputs, EdgeScore};
-use super::NodeContext;
+use super::edge_score::{
+    argmax_mask, argmax_mask_of_group, higher, horizontal_max, score_one, with_scale, EdgeInputs, EdgeScore, LANES, MASK_BITS,
+};
 use crate::runtime::random::Random;
 use crate::tree::{Edges, Statistics};
 
@@ -113,7 +113,7 @@ pub(super) fn choose_general<R: EdgeScore>(
     rule: R,
     edges: &Edges<'_>,
     opened: usize,
-    context: NodeContext,
+    virtual_loss: bool,
     scores: &mut Vec<f64>,
     random: &mut Random,
 ) -> usize {
@@ -129,7 +129,7 @@ pub(super) fn choose_general<R: EdgeScore>(
             prior: f64::from(edges.priors[place]),
             proven: edges.links[place].proven(),
         };
-        *score = if edge.proven == Some(-1) && !all_lost { f64::NEG_INFINITY } else { rule.score_general(edge, context.virtual_loss) };
+        *score = if edge.proven == Some(-1) && !all_lost { f64::NEG_INFINITY } else { rule.score_general(edge, virtual_loss) };
     }
     argmax_random_tie(scores, random)
 }
@@ -255,10 +255,6 @@ mod tests {
         fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
             let exploit = if visits > 0.0 { (mean - self.1) / self.2 } else { 0.0 };
             exploit + prior / (1.0 + visits)
-        }
-
-        fn score_general(self, edge: EdgeInputs, _virtual_loss: bool) -> f64 {
-            self.score(edge.visits, edge.sum / edge.visits, edge.prior)
         }
 
         fn normalization_value(self) -> Option<f64> {

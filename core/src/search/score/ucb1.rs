@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
-use super::select_edge::{EdgeInputs, EdgeScore};
+use super::edge_score::EdgeScore;
+use super::{Choice, ScoringRule};
+use crate::search::fields::Fields;
 
 /// `2 ln n` for small n: a logarithm costs as much as scoring two edges, and most nodes have few visits.
 static TWICE_LOG: LazyLock<[f64; 2048]> = LazyLock::new(|| std::array::from_fn(|visits| 2.0 * (visits as f64).ln()));
@@ -13,35 +15,42 @@ pub(crate) fn initialize() {
     LazyLock::force(&TWICE_LOG);
 }
 
-/// The rule at a node without untried moves.
+/// UCB1: every move is tried once, in random order, before any is tried twice.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ucb1 {
+    /// Exploration constant; the formula has a factor 2 under the square root as well.
+    pub c_param: f64,
+}
+
+impl ScoringRule for Ucb1 {
+    const NAME: &'static str = "ucb1";
+    const USES_PRIORS: bool = false;
+
+    fn read<F: Fields>(fields: &F) -> Result<Self, F::Error> {
+        Ok(Self { c_param: fields.not_negative("c_param")? })
+    }
+
+    #[inline(always)]
+    fn choose(&self, choice: Choice<'_>) -> usize {
+        let (count, opened, visits) = (choice.node.num_edges as usize, choice.node.opened as usize, choice.visits);
+        if opened < count {
+            return opened + choice.random.choose((count - opened) as u32) as usize;
+        }
+        let twice_log = TWICE_LOG.get(visits as usize).copied().unwrap_or_else(|| 2.0 * f64::from(visits).ln());
+        choice.highest(Formula { c_param: self.c_param, twice_log })
+    }
+}
+
+/// The formula at a node without untried moves.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ucb1 {
+struct Formula {
     c_param: f64,
     twice_log: f64,
 }
 
-impl Ucb1 {
-    /// Returns the rule at a node with `visits`.
-    #[inline]
-    pub(crate) fn at(c_param: f64, visits: u32) -> Self {
-        let twice_log = TWICE_LOG.get(visits as usize).copied().unwrap_or_else(|| 2.0 * f64::from(visits).ln());
-        Self { c_param, twice_log }
-    }
-}
-
-impl EdgeScore for Ucb1 {
+impl EdgeScore for Formula {
     #[inline(always)]
     fn score(self, visits: f64, mean: f64, _prior: f64) -> f64 {
         mean + self.c_param * (self.twice_log / visits).sqrt()
-    }
-
-    fn score_general(self, edge: EdgeInputs, virtual_loss: bool) -> f64 {
-        let visits = edge.visits + edge.in_flight;
-        let exploit = match edge.proven {
-            Some(value) => f64::from(value),
-            None if virtual_loss => (edge.sum - edge.in_flight) / visits,
-            None => edge.sum / visits,
-        };
-        exploit + self.c_param * (self.twice_log / visits).sqrt()
     }
 }

@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from pondertree.config import GumbelRule
 from pondertree.gpu.kernels.nvrtc import CompilationError, kernel
 from pondertree.gpu.tree_layout import TreeArrays
 from pondertree.gpu.tree_shape import TreeShape
@@ -31,7 +30,7 @@ def options_of(shape: TreeShape, lanes: int) -> tuple[str, ...]:
     return (
         f"-DPLACES={shape.actions}",
         f"-DGROUPS={groups}",
-        f"-DGUMBEL={int(isinstance(shape.rule, GumbelRule))}",
+        f"-DGUMBEL={int(shape.kernel == 'gumbel.h')}",
         f"-DCONNECT_FOUR={int(shape.is_game)}",
         f"-DMAX_TERMINAL_DESCENTS_PER_STEP={MAX_TERMINAL_DESCENTS_PER_STEP}",
     )

@@ -17,7 +17,7 @@ from pondertree.evaluators.protocol import evaluate_batch
 from pondertree.files import reading
 from pondertree.learn.config import next_state
 from pondertree.match.notation import parse_move
-from pondertree.match.openings import DEFAULT_PLIES, OTHER_PLIES, Opening, RandomOpenings
+from pondertree.match.openings import Opening, RandomOpenings, default_plies
 from pondertree.random import fold
 from pondertree.search.base import Search
 
@@ -95,11 +95,9 @@ class ArenaGame:
         return (self.returns[self.side] + 1.0) / 2.0
 
 
-def play_pairs(
-    one: BatchPlayer, other: BatchPlayer, factory: Callable[[], Any], name: str, pairs: int, seed: int
-) -> list[int]:
+def play_pairs(one: BatchPlayer, other: BatchPlayer, factory: Callable[[], Any], pairs: int, seed: int) -> list[int]:
     """Plays each of `pairs` random openings with both sides; returns `count_pairs` of the games."""
-    return count_pairs(play_games(one, other, factory, name, pairs, seed))
+    return count_pairs(play_games(one, other, factory, pairs, seed))
 
 
 def count_pairs(games: Sequence[ArenaGame]) -> list[int]:
@@ -111,10 +109,10 @@ def count_pairs(games: Sequence[ArenaGame]) -> list[int]:
 
 
 def play_games(
-    one: BatchPlayer, other: BatchPlayer, factory: Callable[[], Any], name: str, pairs: int, seed: int
+    one: BatchPlayer, other: BatchPlayer, factory: Callable[[], Any], pairs: int, seed: int
 ) -> list[ArenaGame]:
     """Plays each of `pairs` random openings twice: `one` is player 0 of even games and player 1 of odd ones."""
-    openings = RandomOpenings(factory, seed, DEFAULT_PLIES.get(name, OTHER_PLIES))
+    openings = RandomOpenings(factory, seed, default_plies(factory))
     starts = [_opened(openings[number], factory) for number in range(pairs)]
     states = [state for _, state in starts for _ in range(2)]
     moves: list[list[int]] = [[] for _ in states]

@@ -149,7 +149,6 @@ class PlayerEvaluator:
             search_player(one),
             search_player(other),
             self._spec.factory,
-            self._spec.info.name,
             self._config.evaluation.games // 2,
             SEED + self._config.seed,
         )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pondertree.game import move_text
 from pondertree.games import Chess, player_names
-from pondertree.learn.report.board_svg import COLOURS, board_svg
+from pondertree.games.board_svg import board_svg, piece_colours
 from pondertree.learn.report.samples import Sample
 
 #: Limits per game: positions drawn, actions listed, characters of a text board.
@@ -110,7 +110,7 @@ def replay(sample: Sample, factory: Callable[[], Any] | None) -> list[Position]:
 
 def _game(sample: Sample, factory: Callable[[], Any] | None) -> str:
     names = player_names(factory, len(sample.players))
-    colours = COLOURS.get(factory)
+    colours = piece_colours(factory)
     labels = names if colours is None else [", ".join(pair) for pair in zip(names, colours, strict=True)]
     sides = " against ".join(
         f"{html.escape(player)} ({html.escape(name)})" if len(names) > 1 else html.escape(player)

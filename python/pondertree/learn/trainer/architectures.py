@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pondertree.learn.config import Config, GameSpec
-from pondertree.networks import CHESS_PLANES, Architecture, ModelArchitecture, NetworkConfig
+from pondertree.networks import Architecture, ModelArchitecture, NetworkConfig
 
 #: Images are downsampled by stride-2 convolutions until no side exceeds this.
 MAX_SIDE = 12
@@ -13,7 +13,7 @@ MAX_ACTION_PLANES = 32
 
 def policy_value_architecture(spec: GameSpec, size: NetworkConfig) -> Architecture:
     """Returns the policy-value architecture for a game."""
-    return Architecture(spec.shape, spec.info.num_actions, CHESS_PLANES if _is_chess(spec) else 0, size)
+    return Architecture(spec.shape, spec.info.num_actions, spec.info.policy_planes, size)
 
 
 def model_architecture(spec: GameSpec, config: Config) -> ModelArchitecture:
@@ -26,7 +26,7 @@ def model_architecture(spec: GameSpec, config: Config) -> ModelArchitecture:
     return ModelArchitecture(
         spec.shape,
         spec.info.num_actions,
-        CHESS_PLANES if _is_chess(spec) else 0,
+        spec.info.policy_planes,
         _action_planes(spec),
         halvings,
         config.muzero.support,
@@ -37,13 +37,9 @@ def model_architecture(spec: GameSpec, config: Config) -> ModelArchitecture:
     )
 
 
-def _is_chess(spec: GameSpec) -> bool:
-    return spec.info.compiled and spec.info.name == "chess"
-
-
 def _action_planes(spec: GameSpec) -> str:
     """Returns the action encoding of the dynamics network, one of `ModelArchitecture.action_planes`."""
-    if _is_chess(spec):
+    if spec.info.policy_planes > 1:
         return "squares"
     if len(spec.shape) != 3:
         return "vector"

@@ -1,0 +1,276 @@
+//! Breakthrough on 8x8 with the rules and the coordinates of OpenSpiel: player 0 (X) starts on ranks 8 and 7 and moves down,
+//! player 1 (O) on ranks 1 and 2 and moves up.
+//!
+//! A piece moves one square straight or diagonally forward to an empty square; diagonally it also captures. A piece on the last
+//! rank wins, and so does the capture of all pieces; there is always a move, and no draw.
+//!
+//! Actions are numbered from the mover's side, so that a network need not tell the players apart: `square * 3 + direction`, where
+//! the square is the origin's `row * 8 + file`, row 0 being the mover's first rank, and the direction 0 towards the a-file, 1
+//! straight, 2 towards the h-file. Notation: `a7a6`, `a7xb6`; parsed too are `a7b6` and OpenSpiel's `a7b6*` for a capture.
+
+use std::fmt;
+
+use super::analysis::{Analyzed, NoAnalysis};
+use super::board_text::{parse_by_name, write_board, write_status};
+use super::game::win_for;
+use super::ranked_bits::RankedBits;
+use crate::error::Error;
+use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
+use crate::runtime::random::Random;
+
+const NUM_ACTIONS: usize = 64 * 3;
+const FIRST_RANK: u64 = 0xFF;
+const A_FILE: u64 = 0x0101_0101_0101_0101;
+const H_FILE: u64 = A_FILE << 7;
+
+/// A state of Breakthrough, from the mover's side: bit `row * 8 + file`, row 0 being the mover's first rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Breakthrough {
+    /// The pieces of the player to move.
+    own: u64,
+    /// The pieces of the other player.
+    other: u64,
+    turn: u8,
+}
+
+impl Breakthrough {
+    /// Returns the origins of the legal moves by direction.
+    #[inline]
+    fn origins(&self) -> [u64; 3] {
+        if self.outcome().is_some() {
+            return [0; 3];
+        }
+        let (own, other) = (self.own, self.other);
+        [own & !A_FILE & !(own >> 7), own & !((own | other) >> 8), own & !H_FILE & !(own >> 9)]
+    }
+
+    /// Converts a square from the mover's side to one numbered by rows from the top, or back.
+    fn numbered_from_top(&self, square: Action) -> Action {
+        if self.turn == 0 {
+            square
+        } else {
+            square ^ 56
+        }
+    }
+
+    fn square_name(&self, square: Action) -> String {
+        let square = self.numbered_from_top(square);
+        format!("{}{}", char::from(b'a' + (square % 8) as u8), 8 - square / 8)
+    }
+}
+
+impl Game for Breakthrough {
+    const NAME: &'static str = "breakthrough";
+    const TITLE: &'static str = "Breakthrough";
+    const OPENING_PLIES: u32 = 4;
+    const MAX_LEGAL: usize = 48;
+    const POLICY_PLANES: usize = 3;
+    const BOARD: BoardStyle = BoardStyle::Checkered;
+
+    fn start() -> Self {
+        Self { own: 0xFFFF, other: 0xFFFF << 48, turn: 0 }
+    }
+
+    fn dimensions(&self) -> Dimensions {
+        Dimensions { num_actions: NUM_ACTIONS, planes: 2, scalars: 1, height: 8, width: 8 }
+    }
+
+    /// The identity and the reflection that exchanges the a-file and the h-file.
+    fn symmetries(&self) -> Vec<Symmetry> {
+        let identity = Symmetry::of_cells(self.dimensions(), |cell| cell);
+        let cells = identity.cells.iter().map(|cell| cell ^ 7).collect();
+        let actions = identity.actions.iter().map(|action| ((action / 3) ^ 7) * 3 + 2 - action % 3).collect();
+        vec![identity, Symmetry { cells, actions }]
+    }
+
+    #[inline]
+    fn to_play(&self) -> u8 {
+        self.turn
+    }
+
+    #[inline]
+    fn outcome(&self) -> Option<i8> {
+        // Only the player who has just moved can have won.
+        (self.other & FIRST_RANK != 0 || self.own == 0).then(|| win_for(self.turn ^ 1))
+    }
+
+    fn legal_actions(&self, actions: &mut Vec<Action>) {
+        actions.clear();
+        for (direction, mut origins) in (0..).zip(self.origins()) {
+            while origins != 0 {
+                actions.push(3 * origins.trailing_zeros() as Action + direction);
+                origins &= origins - 1;
+            }
+        }
+    }
+
+    #[inline]
+    fn is_legal(&self, action: Action) -> bool {
+        usize::from(action) < NUM_ACTIONS && self.origins()[usize::from(action % 3)] >> (action / 3) & 1 != 0
+    }
+
+    #[inline]
+    fn play(&mut self, action: Action) {
+        let origin = 1 << (action / 3 % 64);
+        let target = origin << (7 + action % 3);
+        let own = self.own ^ origin | target;
+        // The other player sees the board from the opposite side.
+        *self = Self { own: (self.other & !target).swap_bytes(), other: own.swap_bytes(), turn: self.turn ^ 1 };
+    }
+
+    #[inline]
+    fn play_random(&mut self, random: &mut Random) {
+        let chosen = RankedBits::new(self.origins()).choose(random) as Action;
+        self.play(chosen % 64 * 3 + chosen / 64);
+    }
+
+    fn action_to_string(&self, action: Action) -> String {
+        let (origin, target) = (action / 3 % 64, (action / 3 + 7 + action % 3) % 64);
+        let capture = if self.other >> target & 1 != 0 { "x" } else { "" };
+        format!("{}{capture}{}", self.square_name(origin), self.square_name(target))
+    }
+
+    fn parse_action(&self, text: &str) -> Result<Action, Error> {
+        let squares = |text: &str| text.trim().to_ascii_lowercase().replace(['x', '*'], "");
+        let mut legal = Vec::new();
+        self.legal_actions(&mut legal);
+        let written = legal.into_iter().find(|&action| squares(&self.action_to_string(action)) == squares(text));
+        written.map_or_else(|| parse_by_name(self, text), Ok)
+    }
+
+    /// Planes: pieces of the player to move, pieces of the other; row 0 is the mover's first rank, column 0 the a-file. Scalar: 1 if
+    /// player 0 is to move, else 0.
+    fn pack_observation(&self, planes: &mut [u64], scalars: &mut [f32]) {
+        planes[0] = self.own;
+        planes[1] = self.other;
+        scalars[0] = f32::from(1 - self.turn);
+    }
+}
+
+impl fmt::Display for Breakthrough {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pieces = if self.turn == 0 { [self.own, self.other] } else { [self.other, self.own] };
+        let held = |square| pieces.map(|pieces| pieces >> self.numbered_from_top(square as Action) & 1 != 0);
+        write_board(formatter, 8, 0, |row| 8 - row, held)?;
+        write_status(self, formatter)
+    }
+}
+
+impl Analyzed for Breakthrough {
+    type Analysis = NoAnalysis;
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::runtime::random::Purpose;
+
+    /// The owners of the squares, by rows from the top.
+    type Squares = [Option<u8>; 64];
+
+    /// The legal moves by origin and target, in the order of the actions.
+    fn moves(squares: &Squares, turn: u8) -> Vec<(usize, usize)> {
+        let forward = if turn == 0 { 1 } else { -1 };
+        let on_board = |place: i32| (0..8).contains(&place);
+        let rows: Vec<i32> = if turn == 0 { (0..8).collect() } else { (0..8).rev().collect() };
+        let mut found = vec![];
+        for right in [-1, 0, 1] {
+            for (&row, column) in rows.iter().flat_map(|row| (0..8).map(move |column| (row, column))) {
+                let origin = (row * 8 + column) as usize;
+                if squares[origin] != Some(turn) || !on_board(row + forward) || !on_board(column + right) {
+                    continue;
+                }
+                let target = ((row + forward) * 8 + column + right) as usize;
+                if squares[target].is_none() || (right != 0 && squares[target] == Some(1 - turn)) {
+                    found.push((origin, target));
+                }
+            }
+        }
+        found
+    }
+
+    fn winner(squares: &Squares) -> Option<u8> {
+        let arrived = |player: u8, last: &[Option<u8>]| last.contains(&Some(player)) || !squares.contains(&Some(1 - player));
+        [(0, &squares[56..]), (1, &squares[..8])].into_iter().find(|(player, last)| arrived(*player, last)).map(|(player, _)| player)
+    }
+
+    fn name(square: usize) -> String {
+        format!("{}{}", char::from(b'a' + (square % 8) as u8), 8 - square / 8)
+    }
+
+    proptest! {
+        #[test]
+        fn random_games_match_squares(seed: u64) {
+            let mut random = Random::new(seed, Purpose::Playout);
+            let mut squares: Squares = std::array::from_fn(|square| match square / 8 { 0 | 1 => Some(0), 6 | 7 => Some(1), _ => None });
+            let (mut game, mut turn, mut legal) = (Breakthrough::start(), 0, vec![]);
+            loop {
+                let winner = winner(&squares);
+                let expected = if winner.is_some() { vec![] } else { moves(&squares, turn) };
+                prop_assert_eq!(game.outcome(), winner.map(win_for), "{}", game);
+                prop_assert_eq!(game.to_play(), turn);
+                game.legal_actions(&mut legal);
+                prop_assert!((0..300).all(|action| game.is_legal(action) == legal.contains(&action)));
+                let targets = expected.iter().map(|&(origin, target)| {
+                    let capture = if squares[target].is_some() { "x" } else { "" };
+                    format!("{}{capture}{}", name(origin), name(target))
+                });
+                let names: Vec<String> = legal.iter().map(|&action| game.action_to_string(action)).collect();
+                prop_assert_eq!(&names, &targets.collect::<Vec<_>>(), "{}", game);
+                let drawn: String = game.to_string().lines().take(9).flat_map(|row| row.chars().filter(|symbol| "XO.".contains(*symbol))).collect();
+                let symbols = squares.iter().map(|square| square.map_or('.', |owner| if owner == 0 { 'X' } else { 'O' }));
+                prop_assert_eq!(drawn, symbols.collect::<String>());
+
+                let (mut planes, mut scalars) = ([0; 2], [9.0]);
+                game.pack_observation(&mut planes, &mut scalars);
+                prop_assert_eq!(scalars, [if turn == 0 { 1.0 } else { 0.0 }]);
+                let from_top = |bit: usize| if turn == 0 { bit } else { bit ^ 56 };
+                for (plane, owner) in planes.into_iter().zip([turn, 1 - turn]) {
+                    prop_assert!((0..64).all(|bit| (plane >> bit & 1 != 0) == (squares[from_top(bit)] == Some(owner))));
+                }
+
+                if legal.is_empty() {
+                    prop_assert!(winner.is_some());
+                    break;
+                }
+                let chosen = random.clone().choose(legal.len() as u32) as usize;
+                let (before, mut by_random) = (game, game);
+                by_random.play_random(&mut random);
+                game.play(legal[chosen]);
+                prop_assert_eq!(game, by_random);
+                let (name, plain) = (&names[chosen], names[chosen].replace('x', ""));
+                for text in [name, &plain, &format!(" {}*", plain.to_uppercase())] {
+                    prop_assert_eq!(before.parse_action(text), Ok(legal[chosen]));
+                }
+                let (origin, target) = expected[chosen];
+                squares[target] = squares[origin].take();
+                turn = 1 - turn;
+            }
+        }
+    }
+
+    #[test]
+    fn board_text_has_rank_8_at_the_top() {
+        let mut game = Breakthrough::start();
+        game.play(game.parse_action("a7a6").expect("legal"));
+        let text = game.to_string();
+        assert!(text.starts_with("  a b c d e f g h\n8 X X X X X X X X\n7 . X X X X X X X\n6 X . . ."), "{text}");
+        assert!(text.ends_with("\n1 O O O O O O O O\nO to move"), "{text}");
+    }
+
+    #[test]
+    fn capture_of_all_pieces_wins() {
+        let mut game = Breakthrough { own: 1 << 20, other: 1 << 29, turn: 1 };
+        assert_eq!(game.parse_action("e3xf4").map(|action| game.play(action)), Ok(()));
+        assert_eq!((game.outcome(), game.own), (Some(-1), 0));
+        assert!(game.to_string().ends_with("O wins"));
+    }
+
+    #[test]
+    fn errors_name_the_text_and_the_legal_actions() {
+        let text = Breakthrough::start().parse_action("a2a3").expect_err("the other's piece").to_string();
+        assert!(text.starts_with("\"a2a3\" is not a legal action of breakthrough: legal are b7a6, c7b6, "), "{text}");
+    }
+}

@@ -1,0 +1,196 @@
+"""Boards of the compiled games as self-contained SVG: the text board, drawn in the style that the game declares."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from html import escape
+from typing import Any, NamedTuple
+
+from pondertree.games import registered
+
+#: Width of a cell in SVG units, distance of the rows of hexagons, and the margin for the names of columns and rows.
+CELL, HEXAGON_ROW, MARGIN = 20, 17.32, 12
+INK, FAINT, LAST = "#22281e", "#8a8f86", "#e8b43a"
+BLACK, WHITE, RED, BLUE = "#1d1f1c", "#fbfbf8", "#b3372b", "#2b5c9e"
+#: A hexagon from its upper corner.
+HEXAGON = "l-10 5.77v11.55l10 5.77 10-5.77v-11.55z"
+GLYPHS = {"k": "\u265a", "q": "\u265b", "r": "\u265c", "b": "\u265d", "n": "\u265e", "p": "\u265f"}
+
+#: Column and row of a cell, rows from the top; the coordinates of its centre.
+Cell = tuple[int, int]
+Point = tuple[float, float]
+
+
+class TextBoard(NamedTuple):
+    """A text board: rows of cells, the names of the columns above or below."""
+
+    columns: list[str]
+    """The names of the columns."""
+    rows: list[str]
+    """The names of the rows from the top; empty if they have none."""
+    pieces: dict[Cell, str]
+    """The symbols of the occupied cells."""
+    height: int
+    """The number of rows."""
+
+    @classmethod
+    def of(cls, state: Any) -> TextBoard:
+        """Reads the text of a compiled state, whose last line is the player to move or the result."""
+        lines = [line.split() for line in str(state).splitlines()[:-1]]
+        columns = lines.pop(0 if lines[0][0] == "a" else -1)
+        rows = [line.pop(0) for line in lines if len(line) > len(columns)]
+        cells = ((column, row, symbol) for row, line in enumerate(lines) for column, symbol in enumerate(line))
+        return cls(columns, rows, {(column, row): symbol for column, row, symbol in cells if symbol != "."}, len(lines))
+
+    def cells_of(self, move: str) -> list[Cell]:
+        """Returns the cells that the text of a move names; for a column alone its topmost piece."""
+        if move in self.columns:
+            column = self.columns.index(move)
+            return [cell for cell in self.pieces if cell[0] == column][:1]
+        names = re.findall(r"([a-z])(\d+)", move)
+        return [(self.columns.index(column), self.rows.index(row)) for column, row in names]
+
+
+class Style(NamedTuple):
+    """How a board and its pieces are drawn."""
+
+    board: Callable[[int, int], str]
+    """Draws the empty board of so many columns and rows."""
+    colours: tuple[str, str] | None = None
+    """The names of the colours of X and O, which are discs; None if they are marks."""
+    fills: tuple[str, str] = (BLACK, WHITE)
+    """The colours of X and O."""
+    fills_last_move: bool = False
+    """Whether the squares of the last move are filled; otherwise its piece has a dot."""
+    slant: int = 0
+    """The shift of each row against the one above."""
+    row_height: float = CELL
+
+    def centre(self, cell: Cell) -> Point:
+        """Returns the centre of a cell."""
+        column, row = cell
+        return CELL * column + self.slant * row + 10, round(self.row_height * row + 10, 2)
+
+    def pieces(self, symbol: str, points: list[Point]) -> str:
+        """Draws the pieces with a symbol."""
+        if symbol not in "XO":
+            xs, ys = (" ".join(f"{point[axis] + 6 * axis:g}" for point in points) for axis in (0, 1))
+            white = 'fill="#fff" stroke="#22281e" stroke-width=".7"'
+            fill = white if symbol.isupper() else f'fill="{INK}"'
+            return f'<text x="{xs}" y="{ys}" font-size="17" {fill}>{GLYPHS[symbol.lower()] * len(points)}</text>'
+        if self.colours is not None:
+            fill = self.fills["XO".index(symbol)]
+            outline = f' stroke="{INK}" stroke-width=".5"' if fill == WHITE else ""
+            return f'<path d="{_circles(points, 8)}" fill="{fill}"{outline}/>'
+        if symbol == "X":
+            shape, colour = "".join(f"M{x - 5:g} {y - 5:g}l10 10m0-10l-10 10" for x, y in points), RED
+        else:
+            shape, colour = _circles(points, 5.4), BLUE
+        return f'<path d="{shape}" fill="none" stroke="{colour}" stroke-width="2.4" stroke-linecap="round"/>'
+
+
+def _circles(points: Iterable[Point], radius: float) -> str:
+    size = 2 * radius
+    arcs = f"a{radius:g} {radius:g} 0 1 0 {size:g} 0a{radius:g} {radius:g} 0 1 0-{size:g} 0"
+    return "".join(f"M{x - radius:g} {y:g}{arcs}" for x, y in points)
+
+
+def _rectangle(columns: int, rows: int, attributes: str) -> str:
+    return f'<rect width="{CELL * columns}" height="{CELL * rows}" {attributes}/>'
+
+
+def _grid(columns: int, rows: int, colour: str) -> str:
+    down = "".join(f"M{x} 0v{CELL * rows}" for x in range(CELL, CELL * columns, CELL))
+    across = "".join(f"M0 {y}h{CELL * columns}" for y in range(CELL, CELL * rows, CELL))
+    return f'<path d="{down}{across}" stroke="{colour}"/>'
+
+
+def _lines(columns: int, rows: int) -> str:
+    return _grid(columns, rows, FAINT)
+
+
+def _felt(columns: int, rows: int) -> str:
+    return _rectangle(columns, rows, 'fill="#3f7d58"') + _grid(columns, rows, "#2c5a3f")
+
+
+def _holes(columns: int, rows: int) -> str:
+    centres = [(CELL * column + 10, CELL * row + 10) for row in range(rows) for column in range(columns)]
+    return _rectangle(columns, rows, f'rx="4" fill="{BLUE}"') + f'<path d="{_circles(centres, 8)}" fill="#dfe7f1"/>'
+
+
+def _checkered(columns: int, rows: int) -> str:
+    dark = [(column, row) for row in range(rows) for column in range(columns) if (row + column) % 2]
+    squares = "".join(f"M{CELL * column} {CELL * row}h{CELL}v{CELL}h-{CELL}z" for column, row in dark)
+    return _rectangle(columns, rows, 'fill="#f0e6d2"') + f'<path d="{squares}" fill="#b58d67"/>'
+
+
+def _rhombus(columns: int, rows: int) -> str:
+    """Hexagons with the first player's edges at the top and bottom, the second's at the left and right."""
+    cells = "".join(
+        f"M{CELL * column + 10 * row + 10} {HEXAGON_ROW * row - 1.55:.5g}{HEXAGON}"
+        for row in range(rows)
+        for column in range(columns)
+    )
+    top, bottom, side = "l10-5.77l10 5.77" * columns, "l10 5.77l10-5.77" * columns, "l10 5.77".join(["v11.55"] * rows)
+    first = f"M0 4.22{top}M{10 * rows - 10} {HEXAGON_ROW * rows - 1.55:.5g}{bottom}"
+    second = f"M0 4.22{side}M{CELL * columns} 4.22{side}"
+    edges = "".join(f'<path d="{path}" stroke="{fill}"/>' for path, fill in ((first, RED), (second, BLUE)))
+    return (
+        f'<g fill="none" stroke-width="4" stroke-linejoin="round">{edges}</g>'
+        f'<path d="{cells}" fill="#efe9dc" stroke="{FAINT}"/>'
+    )
+
+
+#: The styles by the names that compiled games declare.
+STYLES = {
+    "lines": Style(_lines, fills_last_move=True),
+    "felt": Style(_felt, ("black", "white")),
+    "holes": Style(_holes, ("red", "yellow"), ("#d23b2f", "#f2c230")),
+    "checkered": Style(_checkered, ("black", "white"), fills_last_move=True),
+    "rhombus": Style(_rhombus, ("red", "blue"), (RED, BLUE), slant=10, row_height=HEXAGON_ROW),
+}
+
+
+def piece_colours(factory: Any) -> tuple[str, str] | None:
+    """Returns the colours of the players' pieces; None where pictures show the players' names or no board."""
+    game = registered(factory)
+    return STYLES[game.board].colours if game is not None and tuple(game.players) == ("X", "O") else None
+
+
+def board_svg(state: Any, last_move: str = "") -> str | None:
+    """Returns the board of a compiled game as SVG, `last_move` highlighted; None for other games."""
+    game = registered(type(state))
+    if game is None:
+        return None
+    style, board = STYLES[game.board], TextBoard.of(state)
+    columns, rows = len(board.columns), board.height
+    marked = [style.centre(cell) for cell in board.cells_of(last_move)]
+    content = style.board(columns, rows)
+    if style.fills_last_move:
+        attributes = f'width="{CELL}" height="{CELL}" fill="{LAST}" fill-opacity=".45"'
+        content += "".join(f'<rect x="{x - 10:g}" y="{y - 10:g}" {attributes}/>' for x, y in marked)
+    for symbol in sorted(set(board.pieces.values())):
+        content += style.pieces(symbol, [style.centre(cell) for cell, held in board.pieces.items() if held == symbol])
+    if not style.fills_last_move:
+        content += f'<path d="{_circles(marked, 3)}" fill="{INK if game.board == "holes" else LAST}"/>'
+    # The corners of hexagons and the lines at their edges extend beyond the rows.
+    extra = 3 * bool(style.slant)
+    right, below = (place + 10 + extra for place in style.centre((columns - 1, rows - 1)))
+    left, above = (MARGIN + extra) * bool(board.rows), (MARGIN + extra) * bool(style.slant)
+    for column, name in enumerate(board.columns):
+        content += _name(style.centre((column, 0))[0], -5 if above else below + 9, name)
+    for row, name in enumerate(board.rows):
+        x, y = style.centre((0, row))
+        content += _name(x - 16 - extra, y + 3, name)
+    width, height = left + right, above + below if above else below + MARGIN
+    label = escape(f"{game.title}: {len(board.pieces)} pieces on the board", quote=True)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-left} {-above} {width:g} {height:g}" '
+        f'width="{2 * width:g}" height="{2 * height:g}" role="img" aria-label="{label}" text-anchor="middle" '
+        f'font-family="DejaVu Sans, Segoe UI Symbol, Noto Sans Symbols2, Arial Unicode MS, sans-serif">{content}</svg>'
+    )
+
+
+def _name(x: float, y: float, text: str) -> str:
+    return f'<text x="{x:g}" y="{y:g}" font-size="8" fill="{FAINT}">{text}</text>'

@@ -1,0 +1,5 @@
+"""The classes of the compiled games, from the engine's registry. `compiled.pyi` declares them for type checkers."""
+
+from pondertree._core import GAMES as _GAMES
+
+globals().update((entry[1].__name__, entry[1]) for entry in _GAMES)

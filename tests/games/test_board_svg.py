@@ -1,0 +1,94 @@
+"""Boards as SVG."""
+
+from __future__ import annotations
+
+import random
+import re
+import xml.etree.ElementTree as ElementTree
+from typing import Any
+
+import pytest
+
+from pondertree.game import COMPILED
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.games.board_svg import GLYPHS, LAST, STYLES, TextBoard, board_svg, piece_colours
+
+SVG = "{http://www.w3.org/2000/svg}"
+#: What draws one piece.
+SHAPES = ("a8 8 0 1 0 16 0", "a5.4 5.4 0 1 0 10.8 0", "l10 10m0-10l-10 10")
+
+
+def drawn(state: Any, move: str = "") -> str:
+    picture = board_svg(state, move)
+    assert picture is not None
+    return picture
+
+
+@pytest.mark.parametrize("start", COMPILED)
+@pytest.mark.parametrize("seed", range(5))
+def test_board_svg_draws_every_piece_and_last_move(start: Any, seed: int) -> None:
+    numbers = random.Random(seed)
+    state, before = start(), drawn(start())
+    empty = sum(STYLES[COMPILED[start].board].board(*board_size(state)).count(shape) for shape in SHAPES)
+    while not state.is_terminal:
+        action = numbers.choice(state.legal_actions())
+        move = state.action_to_string(action)
+        state = state.play(action)
+        picture = drawn(state, move)
+        root = ElementTree.fromstring(picture)
+        pieces = sum(sign.isalpha() for sign in "".join(board_rows(state)))
+        assert root.attrib["aria-label"] == f"{COMPILED[start].title}: {pieces} pieces on the board"
+        texts = "".join(text.text or "" for text in root.iter(f"{SVG}text"))
+        shapes = sum(picture.count(shape) for shape in SHAPES) - empty
+        assert shapes + sum(texts.count(glyph) for glyph in GLYPHS.values()) == pieces
+        assert (drawn(state) != picture) == (move != "pass")
+        assert picture != before
+        before = picture
+
+
+def board_rows(state: Any) -> list[str]:
+    """The rows of the text board, without the names of rows and columns."""
+    lines = [line.split() for line in str(state).splitlines()[:-1]]
+    columns = max((line for line in lines if line[0] in "a1"), key=lambda line: line == sorted(set(line)))
+    return ["".join(line[-len(columns) :]) for line in lines if line is not columns]
+
+
+def board_size(state: Any) -> tuple[int, int]:
+    """Columns and rows."""
+    rows = board_rows(state)
+    return len(rows[0]), len(rows)
+
+
+@pytest.mark.parametrize("start", COMPILED)
+def test_text_board_shows_observed_pieces(start: Any) -> None:
+    state = start()
+    for _ in range(6):
+        state = state.play(state.legal_actions()[-1])
+        board = TextBoard.of(state)
+        assert (board.height, len(board.columns)) == state.observation().shape[1:]
+        assert len(board.rows) in (0, board.height)
+        if start is not Chess:
+            assert len(board.pieces) == state.observation()[:2].sum()
+
+
+def test_board_svg_highlights_the_squares_of_the_last_move() -> None:
+    assert '<rect x="20" y="20"' in drawn(TicTacToe().play(4), "b2")
+    picture = drawn(Chess().play(Chess().parse_action("e4")), "e2e4")
+    assert picture.count('<rect x="80" y="120"') == picture.count('<rect x="80" y="80"') == 1
+    # The fourth stone of a column is three rows above the lowest, its dot of radius 3 in the middle.
+    state = ConnectFour()
+    for _ in range(4):
+        state = state.play(2)
+    assert "M47 50a3 3" in drawn(state, "3")
+    assert re.search(f'M47 50a3 3 [^"]*" fill="{LAST}"', drawn(Othello().play(19), "c3"))
+
+
+def test_board_svg_supports_compiled_games_only() -> None:
+    assert board_svg(object()) is None
+    assert piece_colours(object) is None
+
+
+def test_colours_of_pieces_name_what_is_drawn() -> None:
+    assert piece_colours(ConnectFour) == ("red", "yellow")
+    assert piece_colours(Othello) == ("black", "white")
+    assert piece_colours(Chess) is piece_colours(TicTacToe) is None

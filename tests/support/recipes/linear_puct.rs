@@ -1,0 +1,50 @@
+//! PUCT whose exploration grows linearly: `Q + c_linear * N * P / (1 + n)`.
+
+use super::edge_score::EdgeScore;
+use super::{Choice, ScoringRule};
+use crate::search::fields::Fields;
+
+/// PUCT whose exploration grows linearly with N.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinearPuct {
+    /// Exploration constant.
+    pub c_linear: f64,
+}
+
+impl ScoringRule for LinearPuct {
+    const NAME: &'static str = "linear_puct";
+
+    fn read<F: Fields>(fields: &F) -> Result<Self, F::Error> {
+        Ok(Self { c_linear: fields.not_negative("c_linear")? })
+    }
+
+    fn choose(&self, choice: Choice<'_>) -> usize {
+        let exploration = self.c_linear * f64::from(choice.visits);
+        choice.highest(Formula { exploration })
+    }
+}
+
+/// The formula at one node.
+#[derive(Clone, Copy, Debug)]
+struct Formula {
+    exploration: f64,
+}
+
+impl EdgeScore for Formula {
+    #[inline(always)]
+    fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
+        let exploit = if mean.is_nan() { 0.0 } else { mean };
+        exploit + self.exploration * prior / (1.0 + visits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn score_is_the_formula() {
+        // c_linear 0.5 and N = 10; n = 4, Q = 0.25, P = 0.5.
+        assert_eq!(Formula { exploration: 5.0 }.score(4.0, 0.25, 0.5), 0.25 + 5.0 * 0.5 / 5.0);
+    }
+}
