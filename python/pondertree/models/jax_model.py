@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pondertree import validation
-from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.errors import EvaluationError
 from pondertree.evaluators.outputs import next_power_of_two, pad_rows
 from pondertree.models.responses import ROOT, STEP_DISCOUNT, root_parts, step_parts
 from pondertree.optional import require
@@ -36,10 +36,7 @@ class JaxModel:
     ) -> None:
         jax = require("jax", "jax", "this model")
         for name, function in (("initial", initial), ("recurrent", recurrent)):
-            if not callable(function):
-                raise InvalidArgumentError(
-                    f"{name} must be a function of (params, ...), not {validation.shown(function)}"
-                )
+            validation.function(function, name, "function of (params, ...)")
         self.params = params
         self.jit = validation.flag(jit, "jit")
         self._name = getattr(recurrent, "__qualname__", type(recurrent).__name__)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pondertree import validation
+from pondertree.config import option
 from pondertree.errors import InvalidActionError, InvalidArgumentError
 from pondertree.games.chess_interop import check_action
 from pondertree.validation import is_listed, shown
@@ -98,15 +99,12 @@ class Temperature:
         move, policy = mcts.get_policy(game, temperature=schedule(move_number), add_noise=True)
     """
 
-    value: float = 1.0
-    until: int | None = None
-    then: float = 0.0
+    value: float = option(1.0, validation.temperature)
+    until: int | None = option(None, validation.whole_number, optional=True)
+    then: float = option(0.0, validation.temperature)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", validation.temperature(self.value, "value"))
-        object.__setattr__(self, "then", validation.temperature(self.then, "then"))
-        if self.until is not None:
-            object.__setattr__(self, "until", validation.whole_number(self.until, "until"))
+        validation.check_fields(self)
 
     def __call__(self, move_number: int) -> float:
         """Returns the temperature of move `move_number`, counted from 0."""

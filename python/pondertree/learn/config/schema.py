@@ -87,10 +87,7 @@ class Config:
             raise InvalidArgumentError(f"device must be cpu, cuda or auto, not {validation.shown(self.device)}")
         validation.check_fields(self)
         for name, kind in SECTIONS.items():
-            if not isinstance(getattr(self, name), kind):
-                raise InvalidArgumentError(
-                    f"{name} must be a {kind.__name__}, not {validation.shown(getattr(self, name))}"
-                )
+            validation.instance(getattr(self, name), kind, name)
 
     def with_values(self, **changes: Any) -> Config:
         """Returns a copy with other values; `self_play={"simulations": 16}` changes one field of a section."""
