@@ -93,10 +93,7 @@ class Temperature:
     """A schedule: temperature `value` for moves 0 to `until - 1` of a game, and `then` from there on.
 
     `Temperature(1.0, until=30)` is that of AlphaZero chess, `Temperature(1.0, until=10)` that of Connect 4;
-    without `until` it is constant.
-
-        schedule = Temperature(1.0, until=30)
-        move, policy = mcts.get_policy(game, temperature=schedule(move_number), add_noise=True)
+    without `until` it is constant. Searches take its value for a move: `temperature=schedule(move_number)`.
     """
 
     value: float = option(1.0, validation.temperature)
