@@ -17,6 +17,7 @@ space := $(subst ,, )
 stamp = $(VENV)/.packages-$(subst $(space),+,$(strip $(1)))
 PACKAGES := $(call stamp,$(EXTRAS))
 PACKAGES_DEMO := $(call stamp,cli engine)
+PACKAGES_DOCS := $(call stamp,docs engine)
 PACKAGES_WHEEL := $(call stamp,wheel)
 
 # The engine as it is developed (quick to compile), or as it is released (link-time optimised). There is one compiled
@@ -44,7 +45,7 @@ $(shell { $(VENV_WORKS); } || rm -f $(VENV)/.packages-* $(VENV)/.engine-*)
 # It also keeps prerequisites in the order in which they are listed: packages (maturin is one of them), then the engine.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test loom check format bench wheel clean tools targets
+.PHONY: help demo test loom check format bench docs wheel clean tools targets
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -68,7 +69,7 @@ check: $(PACKAGES) $(ENGINE) ## formatting, lints, types, layers and limits of P
 	$(VENV)/bin/lint-imports --no-logo
 	$(PY) scripts/check_limits.py
 	$(PY) -m mypy --strict
-	$(PY) -m mypy.stubtest pondertree._core --mypy-config-file pyproject.toml
+	$(PY) -m mypy.stubtest pondertree._core pondertree.games.compiled --mypy-config-file pyproject.toml
 
 format: $(PACKAGES) ## rewrite the sources in the project's formatting
 	$(PY) -m ruff check --fix-only --quiet .
@@ -77,6 +78,9 @@ format: $(PACKAGES) ## rewrite the sources in the project's formatting
 
 bench: $(PACKAGES) $(ENGINE_RELEASE) ## measure speed (benches/run.py); ARGS=--check compares results and speed with the baselines
 	@$(PY) benches/run.py $(ARGS)
+
+docs: $(PACKAGES_DOCS) $(ENGINE) ## build the documentation site: target/docs/site/index.html; fails on broken links
+	@$(PY) scripts/build_docs.py
 
 wheel: targets $(PACKAGES_WHEEL) ## build wheels for Linux and the sdist into dist/, install and try them
 	rm -rf dist

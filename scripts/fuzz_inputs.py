@@ -4,7 +4,7 @@
     python scripts/fuzz_inputs.py --kind fens --seed 1 --first 17 --inputs 1
 
 `fuzzing.py` has the harness and defines the outcomes. Here a TypeError that names a hostile argument also counts as
-typed, as documented in README.md. After a failure the search must remain usable.
+typed, as documented in docs/results.md. After a failure the search must remain usable.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def hostile(rng: Random) -> Any:
 
 def named(function: Callable[[], object], names: list[str]) -> object:
     """Calls `function`. Two exceptions count as typed: that of a hostile object, and a TypeError about one of the
-    arguments `names`, as documented in README.md, if raised in the called function or by PyO3's conversion."""
+    arguments `names`, as documented in docs/results.md, if raised in the called function or by PyO3's conversion."""
     try:
         return function()
     except Exception as error:

@@ -109,17 +109,10 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "chess": None,
-        "learn": None,
-        "load": "networks",
-        "match": None,
-        "models": None,
-        "reference": None,
-        "testing": None,
-        "tune": None,
-        "Hybrid": "chess.hybrid",
-        "MCTSConfig": "config",
-        "MuZeroConfig": "config",
-        "select_action": "specifications.muzero",
+        "": ["chess", "learn", "match", "models", "reference", "testing", "tune"],
+        "chess.hybrid": ["Hybrid"],
+        "config": ["MCTSConfig", "MuZeroConfig"],
+        "networks": ["load"],
+        "specifications.muzero": ["select_action"],
     },
 )

@@ -28,6 +28,7 @@ from pondertree.errors import (
     StorageError,
     UsageError,
 )
+from pondertree.optional import require
 from pondertree.validation import brief, shown
 
 #: Errors about the content of a file; others (a missing package, a broken game) are not the file's fault.
@@ -148,15 +149,14 @@ def sync_folder(folder: Path) -> None:
 
 
 def lock(file: IO[bytes], complaint: str) -> None:
-    """Locks a file until it is closed; raises `UsageError` if it is locked. Without `fcntl` it does nothing."""
+    """Locks a file until it is closed; raises `UsageError` if another process has locked it."""
+    filelock = require("filelock", "match", "a record that one process alone may write")
     try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise UsageError(complaint) from None
+        is_locked = filelock.lock_descriptor(file.fileno(), blocking=False)
+    except OSError as error:  # a file system without locks
+        raise StorageError(f"{_shown(file.name)} cannot be locked: {error.strerror}") from None
+    if not is_locked:
+        raise UsageError(complaint)
 
 
 def check_writable(path: str | os.PathLike[str], name: str) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,17 +14,20 @@ from typing import Any
 from pondertree.errors import MissingExtraError
 
 
-def lazy_names(package: str, modules: Mapping[str, str | None]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy_names(
+    package: str, names: Mapping[str, Sequence[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Returns `__getattr__` and `__dir__` of a package that imports names on first access.
 
-    `modules` maps each name to the module below the package that defines it; None: the name is itself a module there.
+    `names` lists the names by the module below the package that defines them; those of "" are themselves modules.
     """
+    modules = {name: module for module, defined in names.items() for name in defined}
 
     def load(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         found = import_module(f"{package}.{modules[name] or name}")
-        if modules[name] is not None:
+        if modules[name]:
             found = getattr(found, name)
         setattr(sys.modules[package], name, found)
         return found

@@ -133,7 +133,8 @@ def text(value: Any, name: str) -> str:
 def instance(value: Any, kind: type[T], name: str) -> T:
     """Returns an instance of a class."""
     if not isinstance(value, kind):
-        raise InvalidArgumentError(f"{name} must be a {kind.__name__}, not {shown(value)}")
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise InvalidArgumentError(f"{name} must be {article} {kind.__name__}, not {shown(value)}")
     return value
 
 
@@ -164,7 +165,14 @@ def check_fields(part: Any, section: str = "") -> None:
     """Applies the checks that the fields of a dataclass declare (`config.option`); errors name `section` + field."""
     for each in fields(part):
         if "check" in each.metadata:
-            each.metadata["check"](getattr(part, each.name), section + each.name)
+            value = each.metadata["check"](getattr(part, each.name), section + each.name)
+            object.__setattr__(part, each.name, value)
+
+
+def function(value: Any, name: str, kind: str = "function") -> None:
+    """Raises `InvalidArgumentError` unless the value is callable; `kind` describes it in the message."""
+    if not callable(value):
+        raise InvalidArgumentError(f"{name} must be a {kind}, not {shown(value)}")
 
 
 def per_row(value: Any, rows: int, name: str, check: Callable[[Any, str], Any] | None = None) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import importlib
@@ -19,6 +20,7 @@ import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +30,7 @@ from pondertree.games import ConnectFour
 
 ROOT = Path(__file__).parents[2]
 DEVELOPER_PAGES = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/decisions/*.md"))]
-PAGES = [ROOT / "README.md", *DEVELOPER_PAGES, *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "benches/RESULTS.md", *sorted(ROOT.glob("docs/**/*.md"))]  # of the site
 PICTURES = sorted(ROOT.glob("docs/images/*.py"))
 
 
@@ -75,6 +77,28 @@ def test_python_blocks_print_the_text_block_after_them(page: Path, monkeypatch: 
         if following.language == "text":
             lines = [line.rstrip() for line in printed.getvalue().splitlines()]
             assert lines == following.text.splitlines(), f"{name_of(page)}, line {following.line}"
+
+
+def docstring_examples() -> Iterator[Any]:
+    """Indented blocks of docstrings that import what they use, which the API pages show as examples."""
+    for path in sorted((ROOT / "python/pondertree").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                lines = (ast.get_docstring(node) or "").splitlines()
+                code = "\n".join(line[4:] for line in lines if line.startswith("    ") or not line)
+                if re.search(r"^(?:from|import) ", code, re.M):
+                    yield pytest.param(code, id=f"{name_of(path)}:{getattr(node, 'name', 'module')}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", list(docstring_examples()))
+def test_examples_in_docstrings_run(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With fewer games than they name, and without the training, which test_learn_loop.py tests."""
+    pytest.importorskip("torch")
+    pytest.importorskip("chess")
+    monkeypatch.chdir(tmp_path)
+    code = code.replace("self_play(1000", "self_play(8").replace("\ntrain(", "\nprint(")
+    exec(compile(code, "<docstring>", "exec", dont_inherit=True), {"__name__": "example"})
 
 
 CONSOLE = [
@@ -233,6 +257,15 @@ def test_change_table_names_a_path_for_each_required_change() -> None:
 def test_paths_on_developer_pages_exist(page: Path) -> None:
     named = PATH.findall(page.read_text(encoding="utf-8"))
     assert not [path for path in named if not (ROOT / path).exists()]
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/decisions/0*.md")), ids=name_of)
+def test_decisions_have_the_same_sections_and_are_listed(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert re.findall(r"^## (.+)$", text, re.M) == ["Context", "Decision", "Measurement", "Consequences"]
+    number, title = re.match(r"# (\d{3}): (.+)\n", text).groups()
+    assert page.name.startswith(number)
+    assert f"| [{number}]({page.name}) | {title} |" in (page.parent / "README.md").read_text(encoding="utf-8")
 
 
 def diagram_layers(root: str) -> list[list[str]]:

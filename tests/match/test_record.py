@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pondertree.errors import InvalidArgumentError, PondertreeError, UsageError
+from pondertree.errors import InvalidArgumentError, MissingExtraError, PondertreeError, UsageError
 from pondertree.match import GameRecord, Opening, PairRecord, read_record
 from pondertree.match.record import RecordFile, read_line, write_line
 
@@ -123,7 +124,6 @@ def test_resume_rejects_different_settings(tmp_path: Path) -> None:
 
 
 def test_record_file_is_locked(tmp_path: Path) -> None:
-    pytest.importorskip("fcntl")
     path = tmp_path / "match.jsonl"
     file = RecordFile(path, SETTINGS)
     with pytest.raises(UsageError, match="another match is writing"):
@@ -131,6 +131,12 @@ def test_record_file_is_locked(tmp_path: Path) -> None:
     file.append(pair(0))
     file.close()
     assert len(read_record(path)[1]) == 1
+
+
+def test_record_without_filelock_names_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "filelock", None)
+    with pytest.raises(MissingExtraError, match=r"needs filelock.*\[match\]"):
+        RecordFile(tmp_path / "match.jsonl", SETTINGS)
 
 
 def test_unwritable_paths_raise(tmp_path: Path) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import fields
+
 import pytest
 
 import pondertree as pt
 from pondertree._core import CONFIG_FIELDS, Forest
+from pondertree.config import GumbelRule, LogPuct, Puct, ScoringRule, Ucb1
 from pondertree.game import describe
 from pondertree.games import ConnectFour
 
@@ -26,12 +30,65 @@ def test_unknown_field_is_refused() -> None:
 
 @pytest.mark.parametrize("name", CONFIG_FIELDS)
 def test_missing_field_is_refused(name: str) -> None:
-    fields = data()
-    del fields[name]
+    given = data()
+    del given[name]
     with pytest.raises(KeyError, match=name):
-        Forest("connect_four", fields)
+        Forest("connect_four", given)
 
 
 def test_object_with_attributes_is_read_like_a_dict() -> None:
-    fields = type("Fields", (), data())
-    assert Forest("connect_four", fields).num_actions == 7
+    given = type("Fields", (), data())
+    assert Forest("connect_four", given).num_actions == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("in_flight", 0),
+        ("in_flight", 65536),
+        ("threads", 0),
+        ("num_players", 0),
+        ("num_players", 256),
+        ("num_actions", 0),
+        ("num_actions", 65536),
+        ("discount", 1.5),
+        ("discount", math.nan),
+    ],
+)
+def test_value_out_of_range_is_refused(name: str, value: float) -> None:
+    with pytest.raises(pt.InvalidArgumentError, match=f"{name} must be from .* to .*, not"):
+        Forest("connect_four", data() | {name: value})
+
+
+NUMBER_PARAMETERS = [
+    (rule, each.name)
+    for rule in (Ucb1(), Puct(), LogPuct(), GumbelRule())
+    for each in fields(rule)
+    if each.type in ("float", "int")
+]
+
+
+@pytest.mark.parametrize(("rule", "name"), NUMBER_PARAMETERS, ids=str)
+def test_rule_parameter_out_of_range_is_refused(rule: ScoringRule, name: str) -> None:
+    for value in [0] if name == "max_num_considered_actions" else [-1.0, math.nan, math.inf]:
+        with pytest.raises(pt.InvalidArgumentError, match=f"{name} must be "):
+            Forest("connect_four", data() | {"rule": {**rule.to_data(), "num_actions": 7, name: value}})
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ({"name": "greedy"}, 'rule "greedy" is unknown: one of .*"ucb1"'),
+        (Puct().to_data() | {"parent_visits": "both"}, 'parent_visits "both" is unknown: one of "node", "edges"'),
+        (LogPuct().to_data() | {"normalize": "all"}, 'normalize "all" is unknown: one of "node", "tree", None'),
+        (Puct().to_data() | {"fpu": math.nan}, "fpu must be a finite number, not NaN"),
+    ],
+)
+def test_unknown_name_is_refused(rule: dict[str, object], message: str) -> None:
+    with pytest.raises(pt.InvalidArgumentError, match=message):
+        Forest("connect_four", data() | {"rule": rule})
+
+
+def test_rule_without_a_parameter_is_refused() -> None:
+    with pytest.raises(KeyError, match="c_param"):
+        Forest("connect_four", data() | {"rule": {"name": "ucb1"}})

@@ -9,6 +9,21 @@ use crate::errors::OrPython;
 use crate::forest::any::{each, Any};
 use crate::forest::Forest;
 
+/// Writes the named fields of the exported roots to a dict.
+macro_rules! write_columns {
+    ($columns:ident, $roots:ident: $($name:ident),*) => {
+        $($columns.set_item(stringify!($name), $roots.$name.into_pyarray($columns.py()))?;)*
+    };
+}
+
+/// Reads the named columns of a dict.
+macro_rules! read_columns {
+    ($results:ident = $columns:ident, $nodes:ident: $($type:ty [$($name:ident),*]),*) => {
+        $($(let $name = column::<$type>($columns, stringify!($name))?;)*)*
+        let $results = OffloadResults { $nodes, $($($name: $name.as_slice()?,)*)* };
+    };
+}
+
 #[pymethods]
 impl Forest {
     /// Returns whether all trees are new and want the same number of simulations.
@@ -33,22 +48,12 @@ impl Forest {
             let Some(roots) = py.detach(|| each!(any, forest => forest.export_roots(first..last))) else { return Ok(None) };
             let columns = PyDict::new(py);
             columns.set_item("simulations", roots.simulations)?;
-            columns.set_item("counts", roots.counts.into_pyarray(py))?;
-            columns.set_item("to_play", roots.to_play.into_pyarray(py))?;
-            columns.set_item("actions", roots.actions.into_pyarray(py))?;
-            columns.set_item("priors", roots.priors.into_pyarray(py))?;
-            columns.set_item("raw", roots.raw.into_pyarray(py))?;
-            columns.set_item("keys", roots.keys.into_pyarray(py))?;
-            columns.set_item("begun", roots.begun.into_pyarray(py))?;
+            write_columns!(columns, roots: counts, to_play, actions, priors, raw, keys, begun, slots, draws, considered, weights);
             if let Any::ConnectFour(forest) = any {
                 let boards: Vec<u64> =
                     forest.trees().skip(first).take(last - first).flat_map(|search| search.root().own_and_other()).collect();
                 columns.set_item("boards", boards.into_pyarray(py))?;
             }
-            columns.set_item("slots", roots.slots.into_pyarray(py))?;
-            columns.set_item("draws", roots.draws.into_pyarray(py))?;
-            columns.set_item("considered", roots.considered.into_pyarray(py))?;
-            columns.set_item("weights", roots.weights.into_pyarray(py))?;
             Ok(Some(columns))
         })
     }
@@ -64,29 +69,12 @@ impl Forest {
 
     /// Imports the results of trees from number `first` on, as columns with `nodes` nodes per tree.
     fn import_results(&self, py: Python<'_>, first: usize, nodes: usize, columns: &Bound<'_, PyDict>) -> PyResult<()> {
-        let (done, made) = (column::<i32>(columns, "done")?, column::<i32>(columns, "made")?);
-        let (headers, visits) = (column::<i32>(columns, "headers")?, column::<i32>(columns, "visits")?);
-        let (raw, rewards) = (column::<f64>(columns, "raw")?, column::<f64>(columns, "rewards")?);
-        let (discounts, sums) = (column::<f64>(columns, "discounts")?, column::<f64>(columns, "sums")?);
-        let (priors, bounds) = (column::<f32>(columns, "priors")?, column::<f64>(columns, "bounds")?);
-        let (actions, children) = (column::<i16>(columns, "actions")?, column::<i16>(columns, "children")?);
-        let slots = column::<i64>(columns, "slots")?;
-        let results = OffloadResults {
-            done: done.as_slice()?,
-            made: made.as_slice()?,
-            nodes,
-            headers: headers.as_slice()?,
-            raw: raw.as_slice()?,
-            rewards: rewards.as_slice()?,
-            discounts: discounts.as_slice()?,
-            sums: sums.as_slice()?,
-            visits: visits.as_slice()?,
-            priors: priors.as_slice()?,
-            actions: actions.as_slice()?,
-            children: children.as_slice()?,
-            bounds: bounds.as_slice()?,
-            slots: slots.as_slice()?,
-        };
+        read_columns!(results = columns, nodes:
+            i32 [done, made, headers, visits],
+            f64 [raw, rewards, discounts, sums, bounds],
+            f32 [priors],
+            i16 [actions, children],
+            i64 [slots]);
         self.call(|any| {
             if py.detach(|| each!(any, forest => forest.import_results(first, &results))) {
                 return Ok(());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use numpy::{Element, IntoPyArray, PyReadonlyArray1};
-use pondertree_core::{CompletedQ, Error, GumbelPolicy, RootState, Schedule, Shape, Snapshot, SnapshotColumns, TreeColumns};
+use pondertree_core::{tree_columns, CompletedQ, Error, GumbelPolicy, RootState, Schedule, Shape, Snapshot, SnapshotColumns, TreeColumns};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -44,50 +44,37 @@ fn small<T: TryFrom<u64>>(number: u64, name: &str) -> PyResult<T> {
     T::try_from(number).or_else(|_| refused(format!("the column {name} of a tree has {number}, which is too large")))
 }
 
-impl TreeView {
-    fn tree_columns(columns: &Bound<'_, PyDict>) -> PyResult<TreeColumns> {
-        let [max_edges, players, count_in_flight, slots, rewards, discounts, returns] = fixed::<u64, 7>(columns, "shape")?;
-        let [root_visits, positions] = fixed::<u64, 2>(columns, "counts")?;
-        let gains: [Vec<f64>; 2] = [column(columns, "node_reward")?, column(columns, "node_discount")?];
-        let tails: Vec<f32> = column(columns, "node_tail")?;
-        if gains[0].len() != tails.len() || gains[1].len() != tails.len() {
-            return refused("columns of a tree that belong together differ in length".into());
-        }
-        Ok(TreeColumns {
-            shape: Shape {
-                max_edges: small(max_edges, "shape")?,
-                players: small(players, "shape")?,
-                count_in_flight: count_in_flight != 0,
-                slots: slots != 0,
-                reward_width: small(rewards, "shape")?,
-                model_columns: discounts != 0,
-                player_values: returns != 0,
-            },
-            root_visits: small(root_visits, "counts")?,
-            positions: small(positions, "counts")?,
-            node_value: column(columns, "node_value")?,
-            node_edges: column(columns, "node_edges")?,
-            node_opened: column(columns, "node_opened")?,
-            node_ordered_prefix: column(columns, "node_eager")?,
-            node_to_play: column(columns, "node_to_play")?,
-            node_end: column(columns, "node_end")?,
-            node_proven: column(columns, "node_proven")?,
-            node_distance: column(columns, "node_distance")?,
-            node_slot: column(columns, "node_slot")?,
-            node_rewards: column(columns, "node_rewards")?,
-            node_values: column(columns, "node_values")?,
-            node_gain: gains[0].iter().zip(&gains[1]).zip(tails).map(|((&reward, &discount), tail)| (reward, discount, tail)).collect(),
-            edge_action: column(columns, "edge_action")?,
-            edge_visits: column(columns, "edge_visits")?,
-            edge_value: column(columns, "edge_value")?,
-            edge_prior: column(columns, "edge_prior")?,
-            edge_child: column(columns, "edge_child")?,
-            edge_proven: column(columns, "edge_proven")?,
-            edge_tag: column(columns, "edge_category")?,
-            edge_in_flight: column(columns, "edge_in_flight")?,
-        })
-    }
+fn read_shape(columns: &Bound<'_, PyDict>) -> PyResult<Shape> {
+    let [max_edges, players, count_in_flight, slots, rewards, discounts, returns] = fixed::<u64, 7>(columns, "shape")?;
+    Ok(Shape {
+        max_edges: small(max_edges, "shape")?,
+        players: small(players, "shape")?,
+        count_in_flight: count_in_flight != 0,
+        slots: slots != 0,
+        reward_width: small(rewards, "shape")?,
+        model_columns: discounts != 0,
+        player_values: returns != 0,
+    })
+}
 
+macro_rules! read_and_write {
+    ($($kind:ident { $($(#[$doc:meta])* $field:ident $name:literal: $type:ty = $width:expr,)* })*) => {
+        fn read_tree(columns: &Bound<'_, PyDict>) -> PyResult<TreeColumns> {
+            let [root_visits, positions] = fixed::<u64, 2>(columns, "counts")?;
+            let (root_visits, positions) = (small(root_visits, "counts")?, small(positions, "counts")?);
+            Ok(TreeColumns { shape: read_shape(columns)?, root_visits, positions, $($($field: column(columns, $name)?,)*)* })
+        }
+
+        fn write_tree(columns: &Bound<'_, PyDict>, tree: TreeColumns) -> PyResult<()> {
+            $($(columns.set_item($name, tree.$field.into_pyarray(columns.py()))?;)*)*
+            Ok(())
+        }
+    };
+}
+
+tree_columns!(read_and_write);
+
+impl TreeView {
     /// Reads the policy data of Gumbel search; None if the column `gumbel` is empty.
     fn gumbel_policy_of(columns: &Bound<'_, PyDict>) -> PyResult<Option<GumbelPolicy>> {
         if column::<f64>(columns, "gumbel")?.is_empty() {
@@ -124,7 +111,7 @@ impl TreeView {
                 return refused("columns of a tree that belong together differ in length".into());
             }
             let exported = SnapshotColumns {
-                tree: Self::tree_columns(columns)?,
+                tree: read_tree(columns)?,
                 key,
                 simulations,
                 gumbel_policy: Self::gumbel_policy_of(columns)?,
@@ -164,30 +151,8 @@ impl TreeView {
             let (clean, clean_priors): (Vec<u16>, Vec<f32>) = all.root_state.clean_priors.into_iter().unzip();
             dict.set_item("clean_action", clean.into_pyarray(py))?;
             dict.set_item("clean_prior", clean_priors.into_pyarray(py))?;
-            dict.set_item("node_value", tree.node_value.into_pyarray(py))?;
-            dict.set_item("node_edges", tree.node_edges.into_pyarray(py))?;
-            dict.set_item("node_opened", tree.node_opened.into_pyarray(py))?;
-            dict.set_item("node_eager", tree.node_ordered_prefix.into_pyarray(py))?;
-            dict.set_item("node_to_play", tree.node_to_play.into_pyarray(py))?;
-            dict.set_item("node_end", tree.node_end.into_pyarray(py))?;
-            dict.set_item("node_proven", tree.node_proven.into_pyarray(py))?;
-            dict.set_item("node_distance", tree.node_distance.into_pyarray(py))?;
             dict.set_item("node_forced_depth", all.node_forced_depth.into_pyarray(py))?;
-            dict.set_item("node_slot", tree.node_slot.into_pyarray(py))?;
-            dict.set_item("node_rewards", tree.node_rewards.into_pyarray(py))?;
-            dict.set_item("node_values", tree.node_values.into_pyarray(py))?;
-            let of_model = |part: fn(&(f64, f64, f32)) -> f64| tree.node_gain.iter().map(part).collect::<Vec<f64>>();
-            dict.set_item("node_reward", of_model(|gain| gain.0).into_pyarray(py))?;
-            dict.set_item("node_discount", of_model(|gain| gain.1).into_pyarray(py))?;
-            dict.set_item("node_tail", tree.node_gain.iter().map(|gain| gain.2).collect::<Vec<f32>>().into_pyarray(py))?;
-            dict.set_item("edge_action", tree.edge_action.into_pyarray(py))?;
-            dict.set_item("edge_visits", tree.edge_visits.into_pyarray(py))?;
-            dict.set_item("edge_value", tree.edge_value.into_pyarray(py))?;
-            dict.set_item("edge_prior", tree.edge_prior.into_pyarray(py))?;
-            dict.set_item("edge_child", tree.edge_child.into_pyarray(py))?;
-            dict.set_item("edge_proven", tree.edge_proven.into_pyarray(py))?;
-            dict.set_item("edge_category", tree.edge_tag.into_pyarray(py))?;
-            dict.set_item("edge_in_flight", tree.edge_in_flight.into_pyarray(py))?;
+            write_tree(&dict, tree)?;
             let (mut gumbel, mut drawn) = (Vec::new(), (Vec::new(), Vec::new(), Vec::new()));
             if let Some(gumbel_policy) = &all.gumbel_policy {
                 let completed_q = gumbel_policy.completed_q;

@@ -148,19 +148,19 @@ impl TreeView {
     /// Key of the tree's random numbers.
     #[getter]
     fn key(&self) -> u64 {
-        self.0.key()
+        self.0.key
     }
 
     /// Simulations in the life of the tree.
     #[getter]
     fn simulations(&self) -> u64 {
-        self.0.simulations()
+        self.0.simulations
     }
 
     /// Whether moves have categories.
     #[getter]
     fn has_categories(&self) -> bool {
-        self.0.has_tags()
+        self.0.has_tags
     }
 
     /// N of the root.

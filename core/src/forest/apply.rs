@@ -7,7 +7,6 @@ use crate::error::Error;
 use crate::games::World;
 use crate::search::config::SearchConfig;
 use crate::search::priors::{check_dense, priors, Policy};
-use crate::tree::Edges;
 
 impl<W: World> Forest<W> {
     /// Backs up values in `trees`, one per waiting row (for the player to move) or one per row and player, and sets priors. Invalid
@@ -62,61 +61,46 @@ impl<W: World> Forest<W> {
                 .flat_map(|tree| tree.search_state.waiting_nodes().map(move |node| tree.tree().edges(tree.tree().node(node))))
         };
         let total: usize = nodes().map(|edges| edges.actions.len()).sum();
-        let mut out = vec![0.0; total];
-        let mut at = 0;
-        let in_row = |row: usize, text: String| Error::Evaluation(format!("row {row}: {text}"));
+        let (rows, actions) = (|| nodes().count(), self.config.num_actions);
+        let wrong = |count: usize, right: String| Err(Error::Evaluation(format!("policy_logits has {count} numbers: {right}")));
         match policy {
             Policy::Uniform => return Ok(Vec::new()),
-            Policy::Dense(numbers, kind) => {
-                let (rows, actions) = (nodes().count(), self.config.num_actions);
-                if numbers.len() != rows * actions {
-                    return Err(Error::Evaluation(format!(
-                        "policy_logits has {} numbers: it must have the shape [{rows}, {actions}]",
-                        numbers.len()
-                    )));
-                }
-                check_dense(numbers, actions)?;
-                for (row, edges) in nodes().enumerate() {
+            Policy::Dense(numbers, _) if numbers.len() != rows() * actions => {
+                return wrong(numbers.len(), format!("it must have the shape [{}, {actions}]", rows()));
+            }
+            Policy::Legal(numbers, _) if numbers.len() != total => {
+                return wrong(numbers.len(), format!("the rows have {total} legal actions"));
+            }
+            Policy::Dense(numbers, _) => check_dense(numbers, actions)?,
+            Policy::Legal(..) => {}
+        }
+        let mut out = vec![0.0; total];
+        let mut at = 0;
+        for (row, edges) in nodes().enumerate() {
+            let own = at..at + edges.actions.len();
+            at = own.end;
+            let written = match policy {
+                Policy::Dense(numbers, kind) => {
                     let whole = &numbers[row * actions..(row + 1) * actions];
-                    let legal = edges.actions.iter().map(|&action| whole[usize::from(action)]);
-                    at = write(&edges, at, &mut out, |own| priors(legal, kind, own)).map_err(|text| in_row(row, text))?;
+                    priors(edges.actions.iter().map(|&action| whole[usize::from(action)]), kind, &mut out[own])
                 }
-            }
-            Policy::Legal(numbers, kind) => {
-                if numbers.len() != total {
-                    return Err(Error::Evaluation(format!(
-                        "policy_logits has {} numbers: the rows have {total} legal actions",
-                        numbers.len()
-                    )));
-                }
-                for (row, edges) in nodes().enumerate() {
-                    let legal = numbers[at..at + edges.actions.len()].iter().copied();
-                    at = write(&edges, at, &mut out, |own| priors(legal, kind, own)).map_err(|text| in_row(row, text))?;
-                }
-            }
+                Policy::Legal(numbers, kind) => priors(numbers[own.clone()].iter().copied(), kind, &mut out[own]),
+                Policy::Uniform => Ok(()),
+            };
+            written.map_err(|text| Error::Evaluation(format!("row {row}: {text}")))?;
         }
         Ok(out)
     }
 }
 
-/// Lets `fill` write the priors of one row at `at`; returns the offset of the next row.
-fn write(edges: &Edges<'_>, at: usize, out: &mut [f32], fill: impl FnOnce(&mut [f32]) -> Result<(), String>) -> Result<usize, String> {
-    let end = at + edges.actions.len();
-    fill(&mut out[at..end])?;
-    Ok(end)
-}
-
 /// Expands evaluator values to one number per row and player.
 fn spread_values(values: &[f64], movers: &[u8], config: &SearchConfig) -> Result<Vec<f64>, Error> {
     let (rows, players) = (movers.len(), config.num_players);
-    let one_each = values.len() == rows && (players == 1 || (players == 2 && config.zero_sum));
+    let one_will_do = players == 1 || (players == 2 && config.zero_sum);
+    let one_each = values.len() == rows && one_will_do;
     if !one_each && values.len() != rows * players {
-        let shape = if players == 1 || (players == 2 && config.zero_sum) {
-            format!("[{rows}] or [{rows}, {players}]")
-        } else {
-            format!("[{rows}, {players}]")
-        };
-        return Err(Error::Evaluation(format!("values has {} numbers: it must have the shape {shape}", values.len())));
+        let one = if one_will_do { format!("[{rows}] or ") } else { String::new() };
+        return Err(Error::Evaluation(format!("values has {} numbers: it must have the shape {one}[{rows}, {players}]", values.len())));
     }
     crate::search::batch::check_values(values)?;
     if !one_each || players == 1 {

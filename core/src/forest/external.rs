@@ -4,9 +4,39 @@ use super::Forest;
 use crate::error::Error;
 use crate::games::PythonGame;
 use crate::search::batch::StepResult;
-use crate::search::config::LARGEST_REWARD;
+use crate::search::config::{SearchConfig, WorldConfig, LARGEST_REWARD};
 use crate::search::tree_search::TreeSearch;
 use crate::tree::{Tree, ROOT};
+
+/// Creates a tree that consists of its root.
+fn root_tree(config: &WorldConfig<PythonGame>, slot: u32, to_play: u8, legal: &[u16]) -> Tree {
+    let mut tree = Tree::new(config.shape());
+    let root = tree.add_node(to_play);
+    tree.add_edges(root, legal);
+    tree.set_slot(root, slot);
+    tree
+}
+
+/// Checks the player to move and the legal actions, which the caller knows as `name`, of a position that is not terminal.
+pub(super) fn check_position(config: &SearchConfig, to_play: u8, legal: &[u16], name: &str, if_empty: &str) -> Result<(), String> {
+    if usize::from(to_play) >= config.num_players {
+        return Err(format!("to_play is {to_play}: it must be from 0 to {}", config.num_players - 1));
+    }
+    if legal.is_empty() {
+        return Err(format!("{name} is empty{if_empty}"));
+    }
+    if let Some(action) = legal.iter().find(|&&action| usize::from(action) >= config.num_actions) {
+        return Err(format!("{name} has {action}: actions must be below num_actions = {}", config.num_actions));
+    }
+    if !legal.is_sorted_by(|first, second| first < second) {
+        let mut sorted = legal.to_vec();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("{name} has {} twice", pair[0]));
+        }
+    }
+    Ok(())
+}
 
 impl Forest<PythonGame> {
     /// Plants a tree for an external position; returns its slot.
@@ -14,37 +44,18 @@ impl Forest<PythonGame> {
     /// # Errors
     /// `Error::GameContract` if `legal` is not a set of actions.
     pub fn plant(&mut self, to_play: u8, legal: &[u16], key: u64) -> Result<u32, Error> {
-        let (tree, slot) = self.fresh(to_play, legal)?;
+        let tree = self.checked_tree(to_play, legal)?;
         self.trees.push(TreeSearch::new(tree, (), key, self.config.forced_depth));
-        Ok(slot)
+        self.root_slot(self.trees.len() - 1)
     }
 
-    fn fresh(&mut self, to_play: u8, legal: &[u16]) -> Result<(Tree, u32), Error> {
+    fn checked_tree(&mut self, to_play: u8, legal: &[u16]) -> Result<Tree, Error> {
         self.check_position(to_play, legal).map_err(|text| Error::GameContract(format!("at the root {text}")))?;
-        let slot = self.slots.allocate();
-        let mut tree = Tree::new(self.config.shape());
-        let root = tree.add_node(to_play);
-        tree.add_edges(root, legal);
-        tree.set_slot(root, slot);
-        Ok((tree, slot))
+        Ok(root_tree(&self.config, self.slots.allocate(), to_play, legal))
     }
 
     fn check_position(&self, to_play: u8, legal: &[u16]) -> Result<(), String> {
-        if usize::from(to_play) >= self.config.num_players {
-            return Err(format!("to_play is {to_play}: it must be from 0 to {}", self.config.num_players - 1));
-        }
-        if legal.is_empty() {
-            return Err("legal_actions() is empty although the game is not over".into());
-        }
-        if let Some(action) = legal.iter().find(|&&action| usize::from(action) >= self.config.num_actions) {
-            return Err(format!("legal_actions() has {action}: actions must be below num_actions = {}", self.config.num_actions));
-        }
-        let mut sorted = legal.to_vec();
-        sorted.sort_unstable();
-        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("legal_actions() has {} twice", pair[0]));
-        }
-        Ok(())
+        check_position(&self.config, to_play, legal, "legal_actions()", " although the game is not over")
     }
 
     /// Replaces tree `index` by one of another position; returns its slot and the released slots.
@@ -53,12 +64,9 @@ impl Forest<PythonGame> {
     /// As `plant`; `Error::InvalidArgument` if there is no such tree.
     pub fn reset(&mut self, index: usize, to_play: u8, legal: &[u16], key: u64) -> Result<(u32, Vec<u32>), Error> {
         let old = self.tree(index)?.shared_tree();
-        let (tree, slot) = self.fresh(to_play, legal)?;
-        let forced_depth = self.config.forced_depth;
-        *self.tree_mut(index)? = TreeSearch::new(tree, (), key, forced_depth);
-        let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
-        self.slots.release(&released);
-        Ok((slot, released))
+        let tree = self.checked_tree(to_play, legal)?;
+        self.trees[index] = TreeSearch::new(tree, (), key, self.config.forced_depth);
+        Ok((self.root_slot(index)?, self.release_all(&old)))
     }
 
     /// Returns the slot of the root of tree `index`.
@@ -80,14 +88,7 @@ impl Forest<PythonGame> {
             return Err(Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")));
         }
         self.check_position(to_play, legal).map_err(|text| Error::GameContract(format!("after action {action} {text}")))?;
-        let released = self.advance_with(index, action, None, |config, slots| {
-            let slot = slots.allocate();
-            let mut tree = Tree::new(config.shape());
-            let root = tree.add_node(to_play);
-            tree.add_edges(root, legal);
-            tree.set_slot(root, slot);
-            tree
-        })?;
+        let released = self.advance_with(index, action, None, |config, slots| root_tree(config, slots.allocate(), to_play, legal))?;
         Ok((self.root_slot(index)?, released))
     }
 

@@ -2,13 +2,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::external::check_position;
 use super::{chunk_size, threads_for, Forest, Row};
 use crate::error::Error;
 use crate::games::Latent;
 use crate::runtime::parallel_vec::parallel_extend;
 use crate::search::config::{WorldConfig, LARGEST_REWARD};
 use crate::search::expand_latent::ModelResponse;
-use crate::search::priors::{priors, PolicyKind};
+use crate::search::priors::{check_logits, priors, PolicyKind};
 use crate::search::tree_search::{SearchState, TreeSearch};
 use crate::tree::{Tree, ROOT};
 
@@ -41,24 +42,9 @@ fn root_tree(config: &WorldConfig<Latent>, root: Root<'_>, row: usize, slot: u32
 
 /// Validates a root.
 fn check_root(config: &WorldConfig<Latent>, root: Root<'_>, row: usize) -> Result<(), Error> {
-    let (players, actions) = (config.num_players, config.num_actions);
-    let refuse = |text: String| Err(Error::InvalidArgument(format!("row {row}: {text}")));
-    if usize::from(root.to_play) >= players {
-        return refuse(format!("to_play is {}: it must be from 0 to {}", root.to_play, players - 1));
-    }
-    if root.legal.is_empty() {
-        return refuse("legal_actions is empty: at least one action must be legal".into());
-    }
-    if let Some(action) = root.legal.iter().find(|&&action| usize::from(action) >= actions) {
-        return refuse(format!("legal_actions has {action}: actions must be below num_actions = {actions}"));
-    }
-    if !root.legal.is_sorted_by(|first, second| first < second) {
-        let mut sorted = root.legal.to_vec();
-        sorted.sort_unstable();
-        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return refuse(format!("legal_actions has {} twice", pair[0]));
-        }
-    }
+    check_position(config, root.to_play, root.legal, "legal_actions", ": at least one action must be legal")
+        .map_err(|text| Error::InvalidArgument(format!("row {row}: {text}")))?;
+    let actions = config.num_actions;
     let wrong = |text: String| Err(Error::Evaluation(format!("row {row}: {text}")));
     if root.logits.len() != actions {
         return wrong(format!("policy_logits has {} numbers: it must have {actions}", root.logits.len()));
@@ -106,10 +92,8 @@ impl Forest<Latent> {
         let mut fresh = root_tree(&self.config, root, index, u32::MAX)?;
         let slot = self.slots.allocate();
         fresh.set_slot(ROOT, slot);
-        *self.tree_mut(index)? = TreeSearch::new(fresh, (), key, 0);
-        let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
-        self.slots.release(&released);
-        Ok((slot, released))
+        self.trees[index] = TreeSearch::new(fresh, (), key, 0);
+        Ok((slot, self.release_all(&old)))
     }
 
     /// Plays `action` at the root of tree `index` and keeps the subtrees of the new root's legal moves; its priors and value are new.
@@ -132,9 +116,7 @@ impl Forest<Latent> {
             let old = search.shared_tree();
             search.replace_tree(fresh, 0);
             search.search_state.advance_root();
-            let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
-            self.slots.release(&released);
-            return Ok((slot, released));
+            return Ok((slot, self.release_all(&old)));
         }
         let released = self.advance_with(index, action, Some(root.legal), |_, slots| {
             let slot = slots.allocate();
@@ -241,12 +223,7 @@ impl Forest<Latent> {
                 self.check_discount(discounts[row], row)?;
             }
             let logits = &response.logits[row * actions..(row + 1) * actions];
-            // One pass without a branch per number; the invalid one is located only if there is one.
-            let (mut broken, mut most) = (false, f32::NEG_INFINITY);
-            for &logit in logits {
-                broken |= logit.is_nan() | (logit == f32::INFINITY);
-                most = if logit > most { logit } else { most };
-            }
+            let (broken, possible) = check_logits(logits);
             if broken {
                 let action = logits.iter().position(|logit| logit.is_nan() || *logit == f32::INFINITY).unwrap_or(0);
                 let number = python_repr(f64::from(logits[action]));
@@ -254,7 +231,7 @@ impl Forest<Latent> {
                     "policy_logits of row {row}, action {action} is {number}: as float32 a logit must be a finite number or -inf"
                 )));
             }
-            if most == f32::NEG_INFINITY {
+            if !possible {
                 return Err(Error::Evaluation(format!("row {row}: policy_logits is -inf for every action: at least one must be finite")));
             }
         }

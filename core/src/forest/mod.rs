@@ -245,16 +245,8 @@ impl<W: World> Forest<W> {
             for (index, search) in self.trees.iter_mut().enumerate() {
                 let (tree, state) = search.split_mut();
                 let Some(leaf) = state.pending.last_mut().filter(|leaf| leaf.node.is_none()) else { continue };
-                let Some(last) = leaf.path.last() else { continue };
                 leaf.slot = self.slots.allocate();
-                self.awaiting_step.push(Row {
-                    tree: index as u32,
-                    slot: leaf.slot,
-                    parent_slot: tree.slot(last.node).unwrap_or(u32::MAX),
-                    action: tree.action(last.edge),
-                    chooser: last.chooser,
-                    key: leaf.key,
-                });
+                self.awaiting_step.push(Row::of_leaf(index, tree, leaf));
             }
         }
         Ok(&self.awaiting_step)
@@ -278,15 +270,7 @@ impl<W: World> Forest<W> {
         for (index, search) in self.trees.iter().enumerate() {
             let tree = search.tree();
             for leaf in search.search_state.pending.iter().filter(|leaf| leaf.value.is_none()) {
-                let last = leaf.path.last();
-                take(Row {
-                    tree: index as u32,
-                    slot: leaf.slot,
-                    parent_slot: last.and_then(|step| tree.slot(step.node)).unwrap_or(u32::MAX),
-                    action: last.map_or(0, |step| tree.action(step.edge)),
-                    chooser: last.map_or(0, |step| step.chooser),
-                    key: leaf.key,
-                });
+                take(Row::of_leaf(index, tree, leaf));
             }
         }
     }
@@ -386,6 +370,13 @@ impl<W: World> Forest<W> {
         released
     }
 
+    /// Releases the slots of a tree that was replaced, and returns them.
+    fn release_all(&mut self, old: &Tree) -> Vec<u32> {
+        let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
+        self.slots.release(&released);
+        released
+    }
+
     /// Plays `action` at the root of tree `index` and keeps its subtree, restricted to the `legal` actions if given; without a subtree,
     /// `plant` creates the tree of the new position. Returns the released slots.
     fn advance_with(
@@ -395,11 +386,9 @@ impl<W: World> Forest<W> {
         legal: Option<&[u16]>,
         plant: impl FnOnce(&WorldConfig<W>, &mut SlotAllocator) -> Tree,
     ) -> Result<Vec<u32>, Error> {
+        let old = self.tree(index)?.shared_tree();
         let Self { trees, config, slots, .. } = self;
-        let count = trees.len();
-        let search =
-            trees.get_mut(index).ok_or_else(|| Error::InvalidArgument(format!("tree {index} does not exist: this forest has {count}")))?;
-        let old = search.shared_tree();
+        let search = &mut trees[index];
         let dropped = search.advance_to_child(action, config.evaluates_root(), legal);
         let released: Vec<u32> = if let Some(dropped) = dropped {
             dropped.into_iter().filter_map(|node| old.slot(node)).collect()

@@ -14,7 +14,7 @@ use crate::games::{Compiled, World};
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::WorldConfig;
 use crate::search::interleaved::for_each_interleaved;
-use crate::search::priors::{priors, PolicyKind};
+use crate::search::priors::{check_logits, priors, PolicyKind};
 use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
 
@@ -177,22 +177,10 @@ fn are_valid(responses: Responses<'_>, legal: &[u16], columns: usize, threads: u
         let mut broken = false;
         for (row, &legal) in numbers.chunks_exact(columns).zip(legal) {
             let policy = &row[..usize::from(legal)];
-            // One pass without a branch per number.
-            let (mut is_invalid, mut possible) = (false, false);
-            match responses.kind {
-                PolicyKind::Logits => {
-                    for &logit in policy {
-                        is_invalid |= logit.is_nan() | (logit == f32::INFINITY);
-                        possible |= logit > f32::NEG_INFINITY;
-                    }
-                }
-                PolicyKind::Probabilities => {
-                    for &p in policy {
-                        is_invalid |= !(0.0..f32::INFINITY).contains(&p);
-                    }
-                    possible = true;
-                }
-            }
+            let (is_invalid, possible) = match responses.kind {
+                PolicyKind::Logits => check_logits(policy),
+                PolicyKind::Probabilities => (policy.iter().fold(false, |any, p| any | !(0.0..f32::INFINITY).contains(p)), true),
+            };
             let value = row[columns - 1];
             broken |= is_invalid | !possible | value.is_nan() | (value.abs() > 1.0 + VALUE_TOLERANCE);
         }

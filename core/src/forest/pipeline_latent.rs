@@ -12,6 +12,7 @@ use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::WorldConfig;
 use crate::search::expand_latent::{LeafResponse, Logits};
 use crate::search::interleaved::for_each_interleaved;
+use crate::search::priors::check_logits;
 use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
 
@@ -199,10 +200,10 @@ fn are_valid(numbers: &[f32], columns: Columns, config: &WorldConfig<Latent>, th
         let is_valid = numbers.chunks_exact(width).all(|row| {
             let response = columns.read(row);
             let policy = match response.logits {
-                Logits::All(logits) => is_valid_policy(logits),
+                Logits::All(logits) => check_logits(logits) == (false, true),
                 Logits::TopK { actions, logits, log_sum } => {
                     let is_action = |&action: &f32| (0.0..config.num_actions as f32).contains(&action);
-                    log_sum.is_finite() && is_valid_policy(logits) && actions.iter().all(is_action)
+                    log_sum.is_finite() && check_logits(logits) == (false, true) && actions.iter().all(is_action)
                 }
             };
             let discounted =
@@ -214,14 +215,4 @@ fn are_valid(numbers: &[f32], columns: Columns, config: &WorldConfig<Latent>, th
         }
     });
     !wrong.into_inner()
-}
-
-/// Returns whether no logit is NaN or +inf, and one is above -inf.
-fn is_valid_policy(logits: &[f32]) -> bool {
-    let (mut broken, mut possible) = (false, false);
-    for &logit in logits {
-        broken |= logit.is_nan() | (logit == f32::INFINITY);
-        possible |= logit > f32::NEG_INFINITY;
-    }
-    possible && !broken
 }

@@ -1,5 +1,8 @@
 //! Rows of batches, and the slots under which positions are stored outside.
 
+use crate::search::pending::PendingLeaf;
+use crate::tree::Tree;
+
 /// One row of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
@@ -15,6 +18,21 @@ pub struct Row {
     pub chooser: u8,
     /// Key of the simulation's random numbers.
     pub key: u64,
+}
+
+impl Row {
+    /// Returns the row of a leaf of tree number `index`.
+    pub(super) fn of_leaf<S>(index: usize, tree: &Tree, leaf: &PendingLeaf<S>) -> Self {
+        let last = leaf.path.last();
+        Self {
+            tree: index as u32,
+            slot: leaf.slot,
+            parent_slot: last.and_then(|step| tree.slot(step.node)).unwrap_or(u32::MAX),
+            action: last.map_or(0, |step| tree.action(step.edge)),
+            chooser: last.map_or(0, |step| step.chooser),
+            key: leaf.key,
+        }
+    }
 }
 
 /// Allocates slots: small integers, reused after their release.

@@ -101,15 +101,7 @@ mod tests {
     use crate::tree::Shape;
 
     fn shape() -> Shape {
-        Shape {
-            max_edges: 4,
-            players: 2,
-            count_in_flight: false,
-            slots: false,
-            reward_width: 0,
-            model_columns: false,
-            player_values: false,
-        }
+        Shape { max_edges: 4, players: 2, ..Shape::default() }
     }
 
     /// Adds an edge with a child to `parent` for each distance; each child is proven `value` for its player to move.

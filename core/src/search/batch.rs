@@ -8,7 +8,7 @@ use crate::runtime::random::fold;
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::{WorldConfig, MAX_TERMINALS_PER_GATHER};
 use crate::search::move_ordering::{order_edges, HistoryTable};
-use crate::search::path::TraceRow;
+use crate::search::path::{count_in_flight, TraceRow};
 use crate::search::pending::PendingLeaf;
 use crate::search::select::{descend, Descent, Reached};
 use crate::search::tree_search::{SearchState, Stop, ROOT_EVALUATION};
@@ -120,9 +120,7 @@ impl<W: World> SearchState<W> {
     }
 
     fn add_pending(&mut self, tree: &mut Tree, key: u64, node: Option<NodeIndex>, descent: &mut Descent<W::State>) {
-        for step in &descent.path {
-            tree.add_in_flight(step.edge, 1);
-        }
+        count_in_flight(tree, &descent.path, 1);
         let simulation = self.simulations + self.pending.len() as u64;
         let root = &self.root;
         let leaf = self.pending.add(|| PendingLeaf {
@@ -168,9 +166,7 @@ impl<W: World> SearchState<W> {
             tree.set_rewards(node, result.rewards);
         }
         if result.returns.is_some() {
-            for step in &leaf.path {
-                tree.add_in_flight(step.edge, -1);
-            }
+            count_in_flight(tree, &leaf.path, -1);
             let mut descents = interleaved::borrow_descents::<W>(&self.root);
             std::mem::swap(&mut descents[0].path, &mut leaf.path);
             std::mem::swap(&mut descents[0].trace, &mut leaf.trace);
@@ -190,9 +186,7 @@ impl<W: World> SearchState<W> {
         let mut leaves = std::mem::take(&mut self.pending);
         let ordering = config.analysis.as_deref().and_then(LeafAnalysis::ordering);
         for leaf in &mut leaves {
-            for step in &leaf.path {
-                tree.add_in_flight(step.edge, -1);
-            }
+            count_in_flight(tree, &leaf.path, -1);
             let played_out;
             let row = match leaf.value {
                 Some(value) => {
@@ -268,9 +262,7 @@ impl<W: World> SearchState<W> {
     pub(crate) fn roll_back(&mut self, tree: &mut Tree) -> Vec<u32> {
         let mut released: Vec<u32> = Vec::new();
         for leaf in self.pending.iter() {
-            for step in &leaf.path {
-                tree.add_in_flight(step.edge, -1);
-            }
+            count_in_flight(tree, &leaf.path, -1);
             if leaf.node.is_none() && leaf.slot != u32::MAX {
                 released.push(leaf.slot);
             }
@@ -309,7 +301,7 @@ pub(crate) fn analyze_leaves<W: World>(config: &WorldConfig<W>, history_table: &
         leaf.proof = leaf_analysis::analyze_position::<W>(config, history_table, &leaf.state, leaf.path.len(), &mut leaf.hints);
         leaf.value = match leaf.proof {
             Some(result) => Some(f64::from(if W::to_play(&leaf.state) == 0 { result.value } else { -result.value })),
-            None => config.evaluator.evaluate::<W>(&mut leaf.state, leaf.key, config.analysis.as_deref()),
+            None => config.evaluate(&mut leaf.state, leaf.key),
         };
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::games::analysis::LeafAnalysis;
 use crate::games::World;
-use crate::search::evaluate::{LeafEvaluator, LeafKind, PlayoutPolicy};
+use crate::search::evaluate::{LeafKind, PlayoutPolicy};
 use crate::search::score::Rule;
 use crate::tree::Shape;
 
@@ -107,8 +107,6 @@ pub struct WorldConfig<W: World> {
     config: SearchConfig,
     /// The leaf analysis, in searches that have one.
     pub(crate) analysis: Option<Arc<W::Analysis>>,
-    /// How leaves are evaluated.
-    pub(crate) evaluator: LeafEvaluator,
     /// Upper bound of the positions of a tree.
     pub(crate) max_positions: usize,
     /// Upper bound of the bytes of a tree.
@@ -145,7 +143,6 @@ impl<W: World> WorldConfig<W> {
         }
         let this = Self {
             analysis,
-            evaluator: LeafEvaluator::new(config.leaf, config.playout_policy, config.max_depth),
             max_positions: config.max_nodes.unwrap_or(usize::MAX),
             max_tree_bytes: config.max_bytes.unwrap_or(usize::MAX),
             config,

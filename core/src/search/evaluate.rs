@@ -3,6 +3,7 @@
 use crate::games::analysis::LeafAnalysis;
 use crate::games::{Action, World};
 use crate::runtime::random::{Purpose, Random};
+use crate::search::config::WorldConfig;
 
 /// The kind of leaf evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,44 +33,22 @@ pub enum PlayoutPolicy {
     Decisive,
 }
 
-/// How leaves are evaluated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LeafEvaluator {
-    /// A random playout; one that `max_depth` cuts off scores 0.
-    Playout { policy: PlayoutPolicy, max_depth: u32 },
-    /// Always 0: searches that only look for terminal positions.
-    Zero,
-    /// The static evaluation of the game's analysis.
-    Static,
-    /// An evaluator outside the engine, which sees the position after a playout of at most `max_depth` moves.
-    External { policy: PlayoutPolicy, max_depth: u32 },
-}
-
-impl LeafEvaluator {
-    /// Combines the settings of a search.
-    pub(crate) fn new(kind: LeafKind, policy: PlayoutPolicy, max_depth: Option<u32>) -> Self {
-        match kind {
-            LeafKind::Playout => Self::Playout { policy, max_depth: max_depth.unwrap_or(u32::MAX) },
-            LeafKind::Zero => Self::Zero,
-            LeafKind::Static => Self::Static,
-            LeafKind::External => Self::External { policy, max_depth: max_depth.unwrap_or(0) },
-        }
-    }
-
-    /// Evaluates `state`, changing it. Returns the value for player 0, or None if the external evaluator must value `state` as it
-    /// is left.
+impl<W: World> WorldConfig<W> {
+    /// Evaluates the leaf `state`, changing it. Returns the value for player 0, or None if the external evaluator must value `state`
+    /// as it is left: after a playout of at most `max_depth` moves.
     #[inline]
-    pub(crate) fn evaluate<W: World>(&self, state: &mut W::State, simulation_key: u64, analysis: Option<&W::Analysis>) -> Option<f64> {
+    pub(crate) fn evaluate(&self, state: &mut W::State, simulation_key: u64) -> Option<f64> {
         let mut random = Random::new(simulation_key, Purpose::Playout);
-        match *self {
-            Self::Playout { policy, max_depth } => Some(playout::<W>(state, policy, &mut random, max_depth).map_or(0.0, f64::from)),
-            Self::Zero => Some(0.0),
-            Self::Static => {
-                let value = analysis.map_or(0.0, |analysis| analysis.value(state));
+        let mut playout = |max_depth| playout::<W>(state, self.playout_policy, &mut random, max_depth).map(f64::from);
+        match self.leaf {
+            // One that `max_depth` cuts off scores 0.
+            LeafKind::Playout => Some(playout(self.max_depth.unwrap_or(u32::MAX)).unwrap_or(0.0)),
+            LeafKind::Zero => Some(0.0),
+            LeafKind::Static => {
+                let value = self.analysis.as_deref().map_or(0.0, |analysis| analysis.value(state));
                 Some(if W::to_play(state) == 0 { value } else { -value })
             }
-            Self::External { max_depth: 0, .. } => None,
-            Self::External { policy, max_depth } => playout::<W>(state, policy, &mut random, max_depth).map(f64::from),
+            LeafKind::External => self.max_depth.filter(|&most| most > 0).and_then(playout),
         }
     }
 }

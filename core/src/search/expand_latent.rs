@@ -6,7 +6,7 @@ use crate::games::Latent;
 use crate::runtime::vector_math::exp_all;
 use crate::search::backup;
 use crate::search::config::WorldConfig;
-use crate::search::path::TraceRow;
+use crate::search::path::{count_in_flight, TraceRow};
 use crate::search::priors::softmax;
 use crate::search::tree_search::SearchState;
 use crate::tree::{NodeIndex, Tree};
@@ -162,14 +162,22 @@ impl EdgeBuffers {
 impl SearchState<Latent> {
     /// Adds the nodes of the pending leaves, backs their values up, and closes the batch. Input was validated before: this cannot fail.
     pub(crate) fn apply_model<'a>(&mut self, tree: &mut Tree, config: &WorldConfig<Latent>, response: impl Fn(usize) -> LeafResponse<'a>) {
+        BUFFERS.with_borrow_mut(|buffers| self.apply_rows(tree, config, response, buffers));
+        self.close();
+    }
+
+    fn apply_rows<'a>(
+        &mut self,
+        tree: &mut Tree,
+        config: &WorldConfig<Latent>,
+        response: impl Fn(usize) -> LeafResponse<'a>,
+        buffers: &mut EdgeBuffers,
+    ) {
         let keep_bounds = config.rule.uses_bounds();
-        let mut buffers = BUFFERS.take();
         let mut leaves = std::mem::take(&mut self.pending);
         for (row, leaf) in leaves.iter_mut().enumerate() {
             let Some(last) = leaf.path.last().copied() else { continue };
-            for step in &leaf.path {
-                tree.add_in_flight(step.edge, -1);
-            }
+            count_in_flight(tree, &leaf.path, -1);
             let other = if config.num_players == 2 { 1 - last.chooser } else { last.chooser };
             let response = response(row);
             let (to_play, discount) = match response.discount {
@@ -197,7 +205,5 @@ impl SearchState<Latent> {
         }
         leaves.clear();
         self.pending = leaves;
-        BUFFERS.set(buffers);
-        self.close();
     }
 }

@@ -7,6 +7,7 @@
 use crate::games::analysis::{MoveHint, MoveOrdering, OrderingContext, Priority};
 use crate::games::Action;
 use crate::search::path::Step;
+use crate::search::score::node_value;
 use crate::tree::{NodeIndex, OrderedEdge, Tree, ROOT};
 
 /// Killers and history of one search.
@@ -33,7 +34,7 @@ impl HistoryTable {
         for (depth, &step) in path.iter().enumerate() {
             let (visits, sum, link) = tree.edge(step.edge);
             let mean = match before {
-                None => root_mean(tree),
+                None => node_value(tree, tree.node(ROOT)),
                 Some(before) => {
                     // The mean of the move that leads here, for the opponent.
                     let (visits, sum, _) = tree.edge(before.edge);
@@ -98,12 +99,4 @@ pub(crate) fn order_edges(tree: &mut Tree, ordering: &MoveOrdering, node: NodeIn
         Priority::Prior => 0,
     };
     tree.order_edges(node, &moves, prefix.min(usize::from(u8::MAX)) as u8);
-}
-
-/// The mean value of the root for its player to move: its evaluation and its edges.
-fn root_mean(tree: &Tree) -> f64 {
-    let edges = tree.edges(tree.node(ROOT));
-    let sum = edges.sums.iter().fold(0.0, |sum, value| sum + value);
-    let visits: u32 = edges.visits.iter().sum();
-    (tree.node(ROOT).raw_value + sum) / (1.0 + f64::from(visits))
 }

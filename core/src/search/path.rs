@@ -1,6 +1,6 @@
 //! The path of a descent, and its record in the format of the reference implementation.
 
-use crate::tree::{Edge, NodeIndex};
+use crate::tree::{Edge, NodeIndex, Tree};
 
 /// One choice of a descent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,14 @@ pub(crate) struct Step {
     pub(crate) edge: Edge,
     /// The player who chose.
     pub(crate) chooser: u8,
+}
+
+/// Changes the number of leaves in flight below each edge of a path.
+#[inline]
+pub(crate) fn count_in_flight(tree: &mut Tree, path: &[Step], change: i16) {
+    for step in path {
+        tree.add_in_flight(step.edge, change);
+    }
 }
 
 /// The record of one choice.

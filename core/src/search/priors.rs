@@ -119,14 +119,23 @@ fn min_max(numbers: &[f32]) -> (f32, f32) {
     (least.iter().chain(rest).fold(f32::INFINITY, lower), most.iter().chain(rest).fold(f32::NEG_INFINITY, higher))
 }
 
+/// Returns whether a logit is NaN or +inf, and whether one is above -inf; in one pass without a branch per number.
+#[inline]
+pub(crate) fn check_logits(logits: &[f32]) -> (bool, bool) {
+    let (mut broken, mut possible) = (false, false);
+    for &logit in logits {
+        broken |= logit.is_nan() | (logit == f32::INFINITY);
+        possible |= logit > f32::NEG_INFINITY;
+    }
+    (broken, possible)
+}
+
 /// Checks every number of a dense policy, illegal moves included: a NaN anywhere means a broken network.
 ///
 /// # Errors
 /// `Error::Evaluation` names the row and the action.
 pub(crate) fn check_dense(numbers: &[f32], num_actions: usize) -> Result<(), Error> {
-    // One pass without a branch per number; the invalid one is located only if there is one.
-    let broken = numbers.iter().fold(false, |broken, number| broken | number.is_nan() | (*number == f32::INFINITY));
-    if !broken {
+    if !check_logits(numbers).0 {
         return Ok(());
     }
     let at = numbers.iter().position(|number| number.is_nan() || *number == f32::INFINITY).unwrap_or(0);

@@ -1,9 +1,6 @@
 //! The root of Gumbel search (Danihelka et al. 2022, sections 2 to 4): Gumbel-top-k sampling of the considered moves, and
 //! sequential halving of the simulations among them.
 
-use std::cell::RefCell;
-use std::sync::Arc;
-
 use crate::error::Error;
 use crate::runtime::prefetch;
 use crate::runtime::random::{fold, Purpose, Random};
@@ -16,15 +13,6 @@ const MIN_SCORE: f64 = -1e9;
 
 /// Number of root candidates that are prefetched; the likeliest come first.
 const PREFETCHED: usize = 16;
-/// Upper bound of the length of visit sequences shared between trees.
-const MAX_SHARED: u64 = 1 << 12;
-
-/// Moves and simulations, and their `considered_visits`.
-type Visits = ((u32, u64), Arc<[u32]>);
-
-thread_local! {
-    static LAST_VISITS: RefCell<Option<Visits>> = const { RefCell::new(None) };
-}
 
 /// A root move in a schedule.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +30,7 @@ pub struct Schedule {
     /// Number of its first simulation in the tree.
     first_simulation: u64,
     /// The visit count that selects the move of each simulation.
-    considered_visits: Arc<[u32]>,
+    considered_visits: Vec<u32>,
     /// Candidates by descending Gumbel logit.
     moves: Vec<RootCandidate>,
     /// Rank of each action among them.
@@ -71,21 +59,6 @@ fn considered_visits(moves: u32, simulations: u64) -> Vec<u32> {
     }
     sequence.truncate(simulations);
     sequence
-}
-
-/// `considered_visits`, cached per thread: most trees have as many moves and simulations as the previous one.
-fn shared_visits(moves: u32, simulations: u64) -> Arc<[u32]> {
-    if simulations > MAX_SHARED {
-        return considered_visits(moves, simulations).into();
-    }
-    LAST_VISITS.with_borrow_mut(|last| match last {
-        Some((known, visits)) if *known == (moves, simulations) => Arc::clone(visits),
-        _ => {
-            let visits: Arc<[u32]> = considered_visits(moves, simulations).into();
-            *last = Some(((moves, simulations), Arc::clone(&visits)));
-            visits
-        }
-    })
 }
 
 impl Schedule {
@@ -118,7 +91,7 @@ impl Schedule {
             }
         };
         let mut moves: Vec<RootCandidate> = places.iter().map(candidate).collect();
-        let considered_visits = shared_visits(rule.max_num_considered_actions.min(moves.len() as u32), simulations);
+        let considered_visits = considered_visits(rule.max_num_considered_actions.min(moves.len() as u32), simulations);
         // Stable: the lowest action first among equals.
         moves.sort_by(|a, b| b.gumbel_logit.total_cmp(&a.gumbel_logit));
         Self::of_moves(first_simulation, considered_visits, moves)
@@ -156,10 +129,10 @@ impl Schedule {
             .zip(draws)
             .map(|((&action, &initial_visits), &gumbel_logit)| RootCandidate { action, initial_visits, gumbel_logit })
             .collect();
-        Ok(Self::of_moves(0, Arc::new([]), moves))
+        Ok(Self::of_moves(0, Vec::new(), moves))
     }
 
-    fn of_moves(first_simulation: u64, considered_visits: Arc<[u32]>, moves: Vec<RootCandidate>) -> Self {
+    fn of_moves(first_simulation: u64, considered_visits: Vec<u32>, moves: Vec<RootCandidate>) -> Self {
         let mut ranks = vec![u16::MAX; moves.iter().map(|candidate| usize::from(candidate.action) + 1).max().unwrap_or(0)];
         for (rank, candidate) in moves.iter().enumerate() {
             ranks[usize::from(candidate.action)] = rank as u16;

@@ -60,9 +60,8 @@ impl<W: World> SearchState<W> {
             self.back_up_proof(tree, config, result, descent);
         } else {
             let node = self.expand_leaf(tree, config, descent);
-            let analysis = config.analysis.as_deref();
-            let value = config.evaluator.evaluate::<W>(&mut descent.state, key, analysis).unwrap_or(0.0);
-            let ordering = analysis.and_then(LeafAnalysis::ordering);
+            let value = config.evaluate(&mut descent.state, key).unwrap_or(0.0);
+            let ordering = config.analysis.as_deref().and_then(LeafAnalysis::ordering);
             if let Some(node) = node {
                 expand::uniform_priors(tree, node);
                 set_raw(tree, node, value);
@@ -124,7 +123,7 @@ impl<W: World> SearchState<W> {
             let _ = self.analyze(config, descent);
             leaf_analysis::restrict_hints::<W>(tree, &self.root, &mut descent.hints);
             let key = fold(self.key, ROOT_EVALUATION);
-            let value = config.evaluator.evaluate::<W>(&mut descent.state, key, config.analysis.as_deref()).unwrap_or(0.0);
+            let value = config.evaluate(&mut descent.state, key).unwrap_or(0.0);
             expand::uniform_priors(tree, ROOT);
             set_raw(tree, ROOT, value);
             if let Some(ordering) = config.analysis.as_deref().and_then(LeafAnalysis::ordering) {
@@ -194,7 +193,7 @@ impl<W: World> SearchState<W> {
     /// Finishes a simulation at `node`, whose value is exact.
     pub(crate) fn back_up_exact(&mut self, tree: &mut Tree, config: &WorldConfig<W>, node: NodeIndex, descent: &mut Descent<W::State>) {
         let header = *tree.node(node);
-        self.journal.edges(tree, descent.path.iter().map(|step| step.edge));
+        descent.path.iter().for_each(|step| self.journal.edge(tree, step.edge));
         if config.trace {
             let values = exact_values(tree, config, node);
             let steps = std::mem::take(&mut descent.trace);

@@ -13,13 +13,16 @@ use crate::tree::{self, NodeIndex, Tree, TreeColumns, ROOT};
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     pub(super) tree: Arc<Tree>,
-    pub(super) key: u64,
-    pub(super) simulations: u64,
+    /// Key of the tree's random numbers.
+    pub key: u64,
+    /// Simulations in the life of the tree.
+    pub simulations: u64,
     pub(super) gumbel_policy: Option<GumbelPolicy>,
     pub(super) root_state: Option<Arc<RootState>>,
     pub(super) bounds: Bounds,
     pub(super) forced_depth: u8,
-    pub(super) has_tags: bool,
+    /// Whether edges carry tags of the leaf analysis.
+    pub has_tags: bool,
     /// `forced_depth_left` of each node, computed on first access.
     pub(super) forced_depths: OnceLock<Vec<u8>>,
 }
@@ -52,18 +55,6 @@ impl Snapshot {
         &self.tree
     }
 
-    /// Returns the key of the tree's random numbers.
-    #[must_use]
-    pub fn key(&self) -> u64 {
-        self.key
-    }
-
-    /// Returns the number of simulations in the life of the tree.
-    #[must_use]
-    pub fn simulations(&self) -> u64 {
-        self.simulations
-    }
-
     /// Returns the plies below `node` in which forced moves are searched. O(nodes) once, if the search has any.
     #[must_use]
     pub fn forced_depth_left(&self, node: NodeIndex) -> u8 {
@@ -71,12 +62,6 @@ impl Snapshot {
             0 => 0,
             _ => self.forced_depths.get_or_init(|| self.node_forced_depths())[node as usize],
         }
-    }
-
-    /// Returns whether edges carry tags of the leaf analysis.
-    #[must_use]
-    pub fn has_tags(&self) -> bool {
-        self.has_tags
     }
 
     /// Returns the root's priors without noise, by action; empty without noise.

@@ -215,7 +215,7 @@ impl<W: World> TreeSearch<W> {
             new.node_mut(ROOT).raw_value = 0.0;
         }
         let dropped = (0..new_index.len() as u32).filter(|&old| new_index[old as usize] == u32::MAX).collect();
-        self.set_tree(new, self.search_state.forced_depth.saturating_sub(1));
+        self.replace_tree(new, self.search_state.forced_depth.saturating_sub(1));
         Some(dropped)
     }
 
@@ -233,19 +233,14 @@ impl<W: World> TreeSearch<W> {
         if total > 0.0 {
             priors.iter_mut().for_each(|prior| *prior /= total);
         }
-        self.set_tree(new, self.search_state.forced_depth);
+        self.replace_tree(new, self.search_state.forced_depth);
         // The analysis may prove the root by a dropped move.
         self.search_state.root_analyzed = true;
         self.search_state.reset_schedules();
     }
 
-    /// Replaces the tree, keeping key and number of simulations.
+    /// Replaces the tree, keeping key and number of simulations; resets what belonged to the old root.
     pub fn replace_tree(&mut self, tree: Tree, forced_depth: u8) {
-        self.set_tree(tree, forced_depth);
-    }
-
-    /// Sets a tree with another root, and resets what belonged to the old one.
-    fn set_tree(&mut self, tree: Tree, forced_depth: u8) {
         self.tree = Arc::new(tree);
         let state = &mut self.search_state;
         (state.forced_depth, state.bounds, state.root_state) = (forced_depth, NO_BOUNDS, None);

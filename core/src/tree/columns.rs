@@ -5,18 +5,18 @@ use super::{NodeIndex, Shape, Tree};
 /// One entry per node (and player); empty unless `Shape` has the column.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {
-    slots: Vec<u32>,
-    rewards: Vec<f64>,
-    returns: Vec<f64>,
-    reward_discounts: Vec<RewardDiscount>,
-    pruned_prior_mass: Vec<f32>,
+    pub(super) slots: Vec<u32>,
+    pub(super) rewards: Vec<f64>,
+    pub(super) returns: Vec<f64>,
+    pub(super) reward_discounts: Vec<RewardDiscount>,
+    pub(super) pruned_prior_mass: Vec<f32>,
 }
 
 /// Reward and discount of the move to a node; adjacent, because a backup reads both at every node of its path.
 #[derive(Clone, Copy, Debug)]
-struct RewardDiscount {
-    reward: f64,
-    discount: f64,
+pub(super) struct RewardDiscount {
+    pub(super) reward: f64,
+    pub(super) discount: f64,
 }
 
 impl Columns {

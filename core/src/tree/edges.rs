@@ -3,6 +3,7 @@
 use bytemuck::{cast_slice, cast_slice_mut};
 
 use super::node::{Link, Node};
+use super::Tree;
 use crate::memory::block::{Block, Element};
 use crate::memory::slab::Pool;
 
@@ -236,77 +237,6 @@ impl EdgeArena {
     }
 
     #[inline]
-    pub(super) fn view(&self, node: &Node) -> Edges<'_> {
-        let count = node.num_edges as usize;
-        if count == 0 {
-            return Edges { sums: &[], visits: &[], priors: &[], links: &[], actions: &[], in_flight: &[] };
-        }
-        let (block, at) = self.block(node.first_edge);
-        let statistics = self.statistics(node);
-        let quarters: &[u16] = cast_slice(block);
-        Edges {
-            sums: statistics.sums,
-            visits: statistics.visits,
-            priors: statistics.priors,
-            links: &cast_slice(block)[2 * at + 4 * count..2 * at + 5 * count],
-            actions: &quarters[4 * at + 10 * count..4 * at + 11 * count],
-            in_flight: if self.counts_in_flight { &quarters[4 * at + 11 * count..4 * at + 12 * count] } else { &[] },
-        }
-    }
-
-    #[inline]
-    pub(super) fn statistics(&self, node: &Node) -> Statistics<'_> {
-        let count = node.num_edges as usize;
-        let (block, at) = self.block(node.first_edge);
-        Statistics {
-            sums: cast_slice(&block[at..at + count]),
-            visits: &cast_slice(block)[2 * at + 2 * count..2 * at + 3 * count],
-            priors: &cast_slice(block)[2 * at + 3 * count..2 * at + 4 * count],
-        }
-    }
-
-    #[inline]
-    pub(super) fn get(&self, edge: Edge) -> (u32, f64, Link) {
-        let (block, at) = self.block(edge.first);
-        let (count, place) = (edge.count as usize, edge.place as usize);
-        let halves: &[u32] = cast_slice(block);
-        (halves[2 * at + 2 * count + place], f64::from_bits(block[at + place]), Link::from_bits(halves[2 * at + 4 * count + place]))
-    }
-
-    #[inline]
-    pub(super) fn visits_and_link(&self, edge: Edge) -> (u32, Link) {
-        let (block, at) = self.block(edge.first);
-        let (count, place) = (edge.count as usize, edge.place as usize);
-        let halves: &[u32] = cast_slice(block);
-        (halves[2 * at + 2 * count + place], Link::from_bits(halves[2 * at + 4 * count + place]))
-    }
-
-    #[inline]
-    pub(super) fn action(&self, edge: Edge) -> u16 {
-        let (block, at) = self.block(edge.first);
-        cast_slice::<u64, u16>(block)[4 * at + 10 * edge.count as usize + edge.place as usize]
-    }
-
-    pub(super) fn set(&mut self, edge: Edge, visits: u32, sum: f64, link: Link) {
-        let (block, at) = self.block_mut(edge.first);
-        block[at + edge.place as usize] = sum.to_bits();
-        cast_slice_mut::<u64, u32>(block)[2 * at + 2 * edge.count as usize + edge.place as usize] = visits;
-        *self.link_mut(edge) = link;
-    }
-
-    #[inline]
-    pub(super) fn visit(&mut self, edge: Edge, value: f64) -> (u32, f64) {
-        let (block, at) = self.block_mut(edge.first);
-        let (count, place) = (edge.count as usize, edge.place as usize);
-        let bits = &mut block[at + place];
-        let sum = f64::from_bits(*bits) + value;
-        *bits = sum.to_bits();
-        let visits = &mut cast_slice_mut::<u64, u32>(block)[2 * at + 2 * count + place];
-        *visits += 1;
-        (*visits, sum)
-    }
-
-    #[inline]
     pub(super) fn link_mut(&mut self, edge: Edge) -> &mut Link {
         let (block, at) = self.block_mut(edge.first);
         &mut cast_slice_mut::<u64, Link>(block)[2 * at + 4 * edge.count as usize + edge.place as usize]
@@ -321,39 +251,6 @@ impl EdgeArena {
         &mut cast_slice_mut(block)[2 * at + 3 * count..2 * at + 4 * count]
     }
 
-    #[inline]
-    fn in_flight_index(edge: Edge, at: usize) -> usize {
-        4 * at + 11 * edge.count as usize + edge.place as usize
-    }
-
-    #[inline]
-    pub(super) fn in_flight(&self, edge: Edge) -> u16 {
-        if !self.counts_in_flight {
-            return 0;
-        }
-        let (block, at) = self.block(edge.first);
-        cast_slice::<u64, u16>(block)[Self::in_flight_index(edge, at)]
-    }
-
-    #[inline]
-    pub(super) fn add_in_flight(&mut self, edge: Edge, change: i16) {
-        if self.counts_in_flight {
-            let (block, at) = self.block_mut(edge.first);
-            let count = &mut cast_slice_mut::<u64, u16>(block)[Self::in_flight_index(edge, at)];
-            *count = count.wrapping_add_signed(change);
-        }
-    }
-
-    #[inline]
-    pub(super) fn swap_untried(&mut self, a: Edge, b: Edge) {
-        let (block, at) = self.block_mut(a.first);
-        let (count, first, second) = (a.count as usize, a.place as usize, b.place as usize);
-        cast_slice_mut::<u64, u16>(block)[4 * at + 10 * count..4 * at + 11 * count].swap(first, second);
-        cast_slice_mut::<u64, f32>(block)[2 * at + 3 * count..2 * at + 4 * count].swap(first, second);
-        // Untried edges have no children, but may have tags.
-        cast_slice_mut::<u64, Link>(block)[2 * at + 4 * count..2 * at + 5 * count].swap(first, second);
-    }
-
     /// Rewrites the edges of a node, all untried.
     pub(super) fn order_edges(&mut self, node: &Node, moves: &[OrderedEdge]) {
         let count = node.num_edges as usize;
@@ -363,6 +260,126 @@ impl EdgeArena {
             cast_slice_mut::<u64, Link>(block)[2 * at + 4 * count + place] = Link::NONE.with_tag(one.tag);
             cast_slice_mut::<u64, u16>(block)[4 * at + 10 * count + place] = one.action;
         }
+    }
+}
+
+impl Tree {
+    /// Returns the edges of a node.
+    #[inline]
+    #[must_use]
+    pub fn edges(&self, node: &Node) -> Edges<'_> {
+        let count = node.num_edges as usize;
+        if count == 0 {
+            return Edges { sums: &[], visits: &[], priors: &[], links: &[], actions: &[], in_flight: &[] };
+        }
+        let (block, at) = self.edges.block(node.first_edge);
+        let statistics = self.statistics(node);
+        let quarters: &[u16] = cast_slice(block);
+        Edges {
+            sums: statistics.sums,
+            visits: statistics.visits,
+            priors: statistics.priors,
+            links: &cast_slice(block)[2 * at + 4 * count..2 * at + 5 * count],
+            actions: &quarters[4 * at + 10 * count..4 * at + 11 * count],
+            in_flight: if self.edges.counts_in_flight { &quarters[4 * at + 11 * count..4 * at + 12 * count] } else { &[] },
+        }
+    }
+
+    /// Returns N, W and P of a node's edges.
+    #[inline]
+    #[must_use]
+    pub fn statistics(&self, node: &Node) -> Statistics<'_> {
+        let count = node.num_edges as usize;
+        let (block, at) = self.edges.block(node.first_edge);
+        Statistics {
+            sums: cast_slice(&block[at..at + count]),
+            visits: &cast_slice(block)[2 * at + 2 * count..2 * at + 3 * count],
+            priors: &cast_slice(block)[2 * at + 3 * count..2 * at + 4 * count],
+        }
+    }
+
+    /// Returns N, W and link of an edge.
+    #[inline]
+    #[must_use]
+    pub fn edge(&self, edge: Edge) -> (u32, f64, Link) {
+        let (block, at) = self.edges.block(edge.first);
+        let (count, place) = (edge.count as usize, edge.place as usize);
+        let halves: &[u32] = cast_slice(block);
+        (halves[2 * at + 2 * count + place], f64::from_bits(block[at + place]), Link::from_bits(halves[2 * at + 4 * count + place]))
+    }
+
+    /// Returns N and link of an edge.
+    #[inline]
+    #[must_use]
+    pub fn visits_and_link(&self, edge: Edge) -> (u32, Link) {
+        let (block, at) = self.edges.block(edge.first);
+        let (count, place) = (edge.count as usize, edge.place as usize);
+        let halves: &[u32] = cast_slice(block);
+        (halves[2 * at + 2 * count + place], Link::from_bits(halves[2 * at + 4 * count + place]))
+    }
+
+    /// Returns the action of an edge.
+    #[inline]
+    #[must_use]
+    pub fn action(&self, edge: Edge) -> u16 {
+        let (block, at) = self.edges.block(edge.first);
+        cast_slice::<u64, u16>(block)[4 * at + 10 * edge.count as usize + edge.place as usize]
+    }
+
+    /// Sets N, W and link of an edge.
+    pub fn set_edge(&mut self, edge: Edge, visits: u32, sum: f64, link: Link) {
+        let (block, at) = self.edges.block_mut(edge.first);
+        block[at + edge.place as usize] = sum.to_bits();
+        cast_slice_mut::<u64, u32>(block)[2 * at + 2 * edge.count as usize + edge.place as usize] = visits;
+        *self.edges.link_mut(edge) = link;
+    }
+
+    /// Adds one visit with `value` for the player who chose the edge; returns the new N and W.
+    #[inline]
+    pub fn visit(&mut self, edge: Edge, value: f64) -> (u32, f64) {
+        let (block, at) = self.edges.block_mut(edge.first);
+        let (count, place) = (edge.count as usize, edge.place as usize);
+        let bits = &mut block[at + place];
+        let sum = f64::from_bits(*bits) + value;
+        *bits = sum.to_bits();
+        let visits = &mut cast_slice_mut::<u64, u32>(block)[2 * at + 2 * count + place];
+        *visits += 1;
+        (*visits, sum)
+    }
+
+    /// Returns the number of leaves in flight below an edge.
+    #[inline]
+    #[must_use]
+    pub fn in_flight(&self, edge: Edge) -> u16 {
+        if !self.edges.counts_in_flight {
+            return 0;
+        }
+        let (block, at) = self.edges.block(edge.first);
+        cast_slice::<u64, u16>(block)[4 * at + 11 * edge.count as usize + edge.place as usize]
+    }
+
+    /// Changes the number of leaves in flight below an edge.
+    #[inline]
+    pub fn add_in_flight(&mut self, edge: Edge, change: i16) {
+        if self.edges.counts_in_flight {
+            let (block, at) = self.edges.block_mut(edge.first);
+            let count = &mut cast_slice_mut::<u64, u16>(block)[4 * at + 11 * edge.count as usize + edge.place as usize];
+            *count = count.wrapping_add_signed(change);
+        }
+    }
+
+    /// Swaps action, prior and tag of two untried edges of one node.
+    #[inline]
+    pub fn swap_untried(&mut self, a: Edge, b: Edge) {
+        if a == b {
+            return;
+        }
+        let (block, at) = self.edges.block_mut(a.first);
+        let (count, first, second) = (a.count as usize, a.place as usize, b.place as usize);
+        cast_slice_mut::<u64, u16>(block)[4 * at + 10 * count..4 * at + 11 * count].swap(first, second);
+        cast_slice_mut::<u64, f32>(block)[2 * at + 3 * count..2 * at + 4 * count].swap(first, second);
+        // Untried edges have no children, but may have tags.
+        cast_slice_mut::<u64, Link>(block)[2 * at + 4 * count..2 * at + 5 * count].swap(first, second);
     }
 }
 

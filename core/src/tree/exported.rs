@@ -3,60 +3,103 @@
 //! Nodes are in arena order: the root first, a child behind its parent. Edges are grouped by node in the same order, opened edges
 //! first. Derived fields are omitted.
 
+use super::columns::{Columns, RewardDiscount};
 use super::node::UNKNOWN;
-use super::{Link, Node, NodeIndex, Shape, Tree, ROOT, UNPROVEN};
+use super::{Link, Node, Shape, Tree, ROOT, UNPROVEN};
 use crate::error::Error;
 
-/// A tree as columns. `num_nodes` is the length of `node_value`, the number of edges that of `edge_action`.
-#[derive(Clone, Debug)]
-pub struct TreeColumns {
-    /// What the tree stores.
-    pub shape: Shape,
-    /// N of the root.
-    pub root_visits: u32,
-    /// The root and every opened edge.
-    pub positions: u32,
-    /// The value of each node for the player to move.
-    pub node_value: Vec<f64>,
-    /// Number of edges.
-    pub node_edges: Vec<u16>,
-    /// Number of opened edges.
-    pub node_opened: Vec<u16>,
-    /// Number of edges that are opened in stored order before edges are scored.
-    pub node_ordered_prefix: Vec<u8>,
-    /// Player to move.
-    pub node_to_play: Vec<u8>,
-    /// 1 if terminal.
-    pub node_end: Vec<u8>,
-    /// The proven result for the player to move, or 2.
-    pub node_proven: Vec<i8>,
-    /// Plies to the end of the game where a result is proven.
-    pub node_distance: Vec<u16>,
-    /// The slot of each node, `u32::MAX` without one; empty unless `shape.slots`.
-    pub node_slot: Vec<u32>,
-    /// Rewards of the move to each node, `shape.reward_width` numbers each.
-    pub node_rewards: Vec<f64>,
-    /// The values of each node per player; empty unless `shape.player_values`.
-    pub node_values: Vec<f64>,
-    /// Reward, discount and pruned prior mass (learned models); empty unless `shape.model_columns`.
-    pub node_gain: Vec<(f64, f64, f32)>,
-    /// Action of each edge.
-    pub edge_action: Vec<u16>,
-    /// N.
-    pub edge_visits: Vec<u32>,
-    /// W for the chooser.
-    pub edge_value: Vec<f64>,
-    /// P.
-    pub edge_prior: Vec<f32>,
-    /// Child node, or -1.
-    pub edge_child: Vec<i32>,
-    /// The proven result for the chooser, or 2.
-    pub edge_proven: Vec<i8>,
-    /// Tag.
-    pub edge_tag: Vec<u8>,
-    /// Leaves in flight; empty unless `shape.count_in_flight`.
-    pub edge_in_flight: Vec<u16>,
+/// Calls `$then!` with the columns of a tree: documentation, name, name in files, type, and entries per node or edge.
+#[macro_export]
+macro_rules! tree_columns {
+    ($then:ident) => {
+        $then! {
+            nodes {
+                /// The value of each node for the player to move.
+                node_value "node_value": f64 = |_| 1,
+                /// Number of edges.
+                node_edges "node_edges": u16 = |_| 1,
+                /// Number of opened edges.
+                node_opened "node_opened": u16 = |_| 1,
+                /// Number of edges that are opened in stored order before edges are scored.
+                node_ordered_prefix "node_eager": u8 = |_| 1,
+                /// Player to move.
+                node_to_play "node_to_play": u8 = |_| 1,
+                /// 1 if terminal.
+                node_end "node_end": u8 = |_| 1,
+                /// The proven result for the player to move, or 2.
+                node_proven "node_proven": i8 = |_| 1,
+                /// Plies to the end of the game where a result is proven.
+                node_distance "node_distance": u16 = |_| 1,
+                /// The slot of each node, `u32::MAX` without one.
+                node_slot "node_slot": u32 = |shape| usize::from(shape.slots),
+                /// Rewards of the move to each node.
+                node_rewards "node_rewards": f64 = |shape| shape.reward_width,
+                /// The values of each node per player.
+                node_values "node_values": f64 = |shape| usize::from(shape.player_values) * shape.players,
+                /// Reward of the move to each node (learned models).
+                node_reward "node_reward": f64 = |shape| usize::from(shape.model_columns),
+                /// Discount of its value (learned models).
+                node_discount "node_discount": f64 = |shape| usize::from(shape.model_columns),
+                /// Prior mass of the actions without an edge (learned models).
+                node_tail "node_tail": f32 = |shape| usize::from(shape.model_columns),
+            }
+            edges {
+                /// Action of each edge.
+                edge_action "edge_action": u16 = |_| 1,
+                /// N.
+                edge_visits "edge_visits": u32 = |_| 1,
+                /// W for the chooser.
+                edge_value "edge_value": f64 = |_| 1,
+                /// P.
+                edge_prior "edge_prior": f32 = |_| 1,
+                /// Child node, or -1.
+                edge_child "edge_child": i32 = |_| 1,
+                /// The proven result for the chooser, or 2.
+                edge_proven "edge_proven": i8 = |_| 1,
+                /// Tag.
+                edge_tag "edge_category": u8 = |_| 1,
+                /// Leaves in flight.
+                edge_in_flight "edge_in_flight": u16 = |shape| usize::from(shape.count_in_flight),
+            }
+        }
+    };
 }
+
+macro_rules! declare {
+    (
+        nodes { $($(#[$node_doc:meta])* $node:ident $node_name:literal: $node_type:ty = $node_width:expr,)* }
+        edges { $($(#[$edge_doc:meta])* $edge:ident $edge_name:literal: $edge_type:ty = $edge_width:expr,)* }
+    ) => {
+        /// A tree as columns. `num_nodes` is the length of `node_value`, the number of edges that of `edge_action`.
+        #[derive(Clone, Debug)]
+        pub struct TreeColumns {
+            /// What the tree stores.
+            pub shape: Shape,
+            /// N of the root.
+            pub root_visits: u32,
+            /// The root and every opened edge.
+            pub positions: u32,
+            $($(#[$node_doc])* pub $node: Vec<$node_type>,)*
+            $($(#[$edge_doc])* pub $edge: Vec<$edge_type>,)*
+        }
+
+        impl TreeColumns {
+            fn check_lengths(&self) -> Result<(), String> {
+                let (nodes, edges) = (self.node_value.len(), self.edge_action.len());
+                let check = |name: &str, length: usize, right: usize| match length == right {
+                    true => Ok(()),
+                    false => Err(format!("{name} has {length} entries: there must be {right}")),
+                };
+                let each = |width: fn(Shape) -> usize| width(self.shape);
+                $(check($node_name, self.$node.len(), nodes * each($node_width))?;)*
+                $(check($edge_name, self.$edge.len(), edges * each($edge_width))?;)*
+                check("edge_action", edges, self.node_edges.iter().map(|&count| usize::from(count)).sum())
+            }
+        }
+    };
+}
+
+tree_columns!(declare);
 
 impl Tree {
     /// Returns the tree as columns.
@@ -64,9 +107,9 @@ impl Tree {
     pub fn to_columns(&self) -> TreeColumns {
         let nodes: Vec<Node> = self.indices().map(|index| *self.node(index)).collect();
         let edges = || nodes.iter().map(|node| self.edges(node));
-        let shape = self.shape;
+        let columns = &self.columns;
         TreeColumns {
-            shape,
+            shape: self.shape,
             root_visits: self.root_visits,
             positions: self.positions,
             node_value: nodes.iter().map(|node| node.raw_value).collect(),
@@ -78,18 +121,12 @@ impl Tree {
             node_end: nodes.iter().map(|node| u8::from(node.terminal)).collect(),
             node_proven: nodes.iter().map(|node| node.proven).collect(),
             node_distance: nodes.iter().map(|node| node.distance).collect(),
-            node_slot: if shape.slots { self.indices().map(|node| self.slot(node).unwrap_or(u32::MAX)).collect() } else { Vec::new() },
-            node_rewards: if shape.reward_width > 0 {
-                self.indices().flat_map(|node| self.rewards(node)).copied().collect()
-            } else {
-                Vec::new()
-            },
-            node_values: if shape.player_values {
-                self.indices().flat_map(|node| self.returns(node)).copied().collect()
-            } else {
-                Vec::new()
-            },
-            node_gain: if shape.model_columns { self.indices().map(|node| self.model_columns(node)).collect() } else { Vec::new() },
+            node_slot: columns.slots.clone(),
+            node_rewards: columns.rewards.clone(),
+            node_values: columns.returns.clone(),
+            node_reward: columns.reward_discounts.iter().map(|both| both.reward).collect(),
+            node_discount: columns.reward_discounts.iter().map(|both| both.discount).collect(),
+            node_tail: columns.pruned_prior_mass.clone(),
             edge_action: edges().flat_map(|edges| edges.actions).copied().collect(),
             edge_visits: edges().flat_map(|edges| edges.visits).copied().collect(),
             edge_value: edges().flat_map(|edges| edges.sums).copied().collect(),
@@ -99,11 +136,6 @@ impl Tree {
             edge_tag: edges().flat_map(|edges| edges.links).map(|link| link.tag()).collect(),
             edge_in_flight: edges().flat_map(|edges| edges.in_flight).copied().collect(),
         }
-    }
-
-    fn model_columns(&self, node: NodeIndex) -> (f64, f64, f32) {
-        let (reward, discount) = self.reward_discount(node);
-        (reward, discount, self.pruned_prior_mass(node) as f32)
     }
 
     /// Builds the tree of these columns.
@@ -143,31 +175,18 @@ impl Tree {
                 }
             }
             first = edges.end;
-            if shape.slots {
-                tree.set_slot(node, columns.node_slot[index]);
-            }
-            if shape.reward_width > 0 {
-                tree.set_rewards(node, &columns.node_rewards[index * shape.reward_width..(index + 1) * shape.reward_width]);
-            }
-            if shape.player_values {
-                tree.set_returns(node, &columns.node_values[index * shape.players..(index + 1) * shape.players]);
-            }
-            if shape.model_columns {
-                let (reward, discount, pruned_prior_mass) = columns.node_gain[index];
-                tree.set_reward_discount(node, reward, discount, pruned_prior_mass);
-            }
         }
+        let reward_discounts = columns.node_reward.iter().zip(&columns.node_discount);
+        tree.columns = Columns {
+            slots: columns.node_slot.clone(),
+            rewards: columns.node_rewards.clone(),
+            returns: columns.node_values.clone(),
+            reward_discounts: reward_discounts.map(|(&reward, &discount)| RewardDiscount { reward, discount }).collect(),
+            pruned_prior_mass: columns.node_tail.clone(),
+        };
         (tree.root_visits, tree.positions) = (columns.root_visits, columns.positions);
         Ok(tree)
     }
-}
-
-/// Checks the length of a column.
-fn check_length(name: &str, length: usize, right: usize) -> Result<(), String> {
-    if length == right {
-        return Ok(());
-    }
-    Err(format!("{name} has {length} entries: there must be {right}"))
 }
 
 /// Checks that all numbers are finite.
@@ -194,7 +213,7 @@ impl TreeColumns {
     /// Validates the columns.
     fn check(&self) -> Result<(), String> {
         let shape = self.shape;
-        let (nodes, edges) = (self.node_value.len(), self.edge_action.len());
+        let nodes = self.node_value.len();
         if !(1..=255).contains(&shape.players) || shape.max_edges > usize::from(u16::MAX) {
             return Err("the shape is out of range".into());
         }
@@ -204,30 +223,7 @@ impl TreeColumns {
         if nodes == 0 || nodes >= Link::INDEX as usize {
             return Err(format!("node_value has {nodes} entries"));
         }
-        let length = |wanted: bool, width: usize| if wanted { nodes * width } else { 0 };
-        for (name, length, right) in [
-            ("node_edges", self.node_edges.len(), nodes),
-            ("node_opened", self.node_opened.len(), nodes),
-            ("node_eager", self.node_ordered_prefix.len(), nodes),
-            ("node_to_play", self.node_to_play.len(), nodes),
-            ("node_end", self.node_end.len(), nodes),
-            ("node_proven", self.node_proven.len(), nodes),
-            ("node_distance", self.node_distance.len(), nodes),
-            ("node_slot", self.node_slot.len(), length(shape.slots, 1)),
-            ("node_rewards", self.node_rewards.len(), nodes * shape.reward_width),
-            ("node_values", self.node_values.len(), length(shape.player_values, shape.players)),
-            ("node_gain", self.node_gain.len(), length(shape.model_columns, 1)),
-            ("edge_visits", self.edge_visits.len(), edges),
-            ("edge_value", self.edge_value.len(), edges),
-            ("edge_prior", self.edge_prior.len(), edges),
-            ("edge_child", self.edge_child.len(), edges),
-            ("edge_proven", self.edge_proven.len(), edges),
-            ("edge_category", self.edge_tag.len(), edges),
-            ("edge_in_flight", self.edge_in_flight.len(), if shape.count_in_flight { edges } else { 0 }),
-            ("edge_action", edges, self.node_edges.iter().map(|&count| usize::from(count)).sum()),
-        ] {
-            check_length(name, length, right)?;
-        }
+        self.check_lengths()?;
         check_each("node_edges", &self.node_edges, |count| usize::from(count) <= shape.max_edges)?;
         check_each("node_to_play", &self.node_to_play, |player| usize::from(player) < shape.players)?;
         check_each("node_end", &self.node_end, |end| end <= 1)?;
@@ -238,10 +234,9 @@ impl TreeColumns {
         check_finite("node_value", self.node_value.iter().copied())?;
         check_finite("node_rewards", self.node_rewards.iter().copied())?;
         check_finite("node_values", self.node_values.iter().copied())?;
-        check_finite(
-            "node_gain",
-            self.node_gain.iter().flat_map(|&(reward, discount, pruned_prior_mass)| [reward, discount, f64::from(pruned_prior_mass)]),
-        )?;
+        check_finite("node_reward", self.node_reward.iter().copied())?;
+        check_finite("node_discount", self.node_discount.iter().copied())?;
+        check_finite("node_tail", self.node_tail.iter().map(|&mass| f64::from(mass)))?;
         check_finite("edge_value", self.edge_value.iter().copied())?;
         self.check_links()
     }

@@ -63,13 +63,6 @@ impl Journal {
         }
     }
 
-    /// Records edges before they change.
-    pub(crate) fn edges(&mut self, tree: &Tree, edges: impl Iterator<Item = Edge>) {
-        for edge in edges {
-            self.edge(tree, edge);
-        }
-    }
-
     /// Reverts all changes; returns the number of simulations at the mark.
     pub(crate) fn roll_back(&mut self, tree: &mut Tree) -> Option<u64> {
         let mark = self.mark.take()?;

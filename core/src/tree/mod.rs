@@ -52,7 +52,7 @@ impl Element for Node {
 }
 
 /// What a tree stores; fixed when the tree is created.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Shape {
     /// Upper bound of the edges of a node.
     pub max_edges: usize,
@@ -196,52 +196,6 @@ impl Tree {
         header.num_edges = actions.len() as u16;
     }
 
-    /// Returns the edges of a node.
-    #[inline]
-    #[must_use]
-    pub fn edges(&self, node: &Node) -> Edges<'_> {
-        self.edges.view(node)
-    }
-
-    /// Returns N, W and P of a node's edges.
-    #[inline]
-    #[must_use]
-    pub fn statistics(&self, node: &Node) -> Statistics<'_> {
-        self.edges.statistics(node)
-    }
-
-    /// Returns N, W and link of an edge.
-    #[inline]
-    #[must_use]
-    pub fn edge(&self, edge: Edge) -> (u32, f64, Link) {
-        self.edges.get(edge)
-    }
-
-    /// Returns N and link of an edge.
-    #[inline]
-    #[must_use]
-    pub fn visits_and_link(&self, edge: Edge) -> (u32, Link) {
-        self.edges.visits_and_link(edge)
-    }
-
-    /// Returns the action of an edge.
-    #[inline]
-    #[must_use]
-    pub fn action(&self, edge: Edge) -> u16 {
-        self.edges.action(edge)
-    }
-
-    /// Sets N, W and link of an edge.
-    pub fn set_edge(&mut self, edge: Edge, visits: u32, sum: f64, link: Link) {
-        self.edges.set(edge, visits, sum, link);
-    }
-
-    /// Adds one visit with `value` for the player who chose the edge; returns the new N and W.
-    #[inline]
-    pub fn visit(&mut self, edge: Edge, value: f64) -> (u32, f64) {
-        self.edges.visit(edge, value)
-    }
-
     /// Links `child` to `edge`.
     #[inline]
     pub fn set_child(&mut self, edge: Edge, child: NodeIndex) {
@@ -276,27 +230,6 @@ impl Tree {
     pub fn set_tag(&mut self, edge: Edge, tag: u8) {
         let link = self.edges.link_mut(edge);
         *link = link.with_tag(tag);
-    }
-
-    /// Returns the number of leaves in flight below an edge.
-    #[inline]
-    #[must_use]
-    pub fn in_flight(&self, edge: Edge) -> u16 {
-        self.edges.in_flight(edge)
-    }
-
-    /// Changes the number of leaves in flight below an edge.
-    #[inline]
-    pub fn add_in_flight(&mut self, edge: Edge, change: i16) {
-        self.edges.add_in_flight(edge, change);
-    }
-
-    /// Swaps action, prior and tag of two untried edges of one node.
-    #[inline]
-    pub fn swap_untried(&mut self, a: Edge, b: Edge) {
-        if a != b {
-            self.edges.swap_untried(a, b);
-        }
     }
 
     /// Returns the indices of all nodes.

@@ -56,15 +56,7 @@ mod tests {
     use super::*;
 
     fn tree(priors: &[f32]) -> Tree {
-        let shape = Shape {
-            max_edges: priors.len(),
-            players: 2,
-            count_in_flight: false,
-            slots: false,
-            reward_width: 0,
-            model_columns: false,
-            player_values: false,
-        };
+        let shape = Shape { max_edges: priors.len(), players: 2, ..Shape::default() };
         let mut tree = Tree::new(shape);
         tree.add_node(0);
         tree.add_edges(ROOT, &(0..priors.len() as u16).collect::<Vec<_>>());

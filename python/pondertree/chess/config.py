@@ -9,6 +9,7 @@ from typing import Any
 
 from pondertree import validation
 from pondertree._core import MoveWeights, PestoWeights
+from pondertree.config import bounded_int, option
 
 #: Prior multiplier per move category, for `priority="prior"`. Tuned by matches (benches/RESULTS.md).
 CATEGORY_WEIGHTS = (32.0, 12.0, 8.0, 4.0, 3.0, 3.0, 2.0, 1.5, 1.0, 0.5)
@@ -111,21 +112,21 @@ PLANES = 119
 POLICY_PLANES = 73
 NUM_MOVES = 64 * POLICY_PLANES
 
+_width = bounded_int(1, 4096)
+
 
 @dataclass(frozen=True, slots=True)
 class ChessNetworkConfig:
     """Depth and width of the residual network."""
 
-    blocks: int = 6
+    blocks: int = option(6, bounded_int(0, 256))
     """Residual blocks of two convolutions each."""
-    channels: int = 64
+    channels: int = option(64, _width)
     """Channels of every convolution in the trunk."""
-    value_channels: int = 8
+    value_channels: int = option(8, _width)
     """Channels per square of the value head."""
-    value_hidden: int = 64
+    value_hidden: int = option(64, _width)
     """Width of the value head's hidden layer."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "blocks", validation.whole_number(self.blocks, "blocks", most=256))
-        for name in ("channels", "value_channels", "value_hidden"):
-            object.__setattr__(self, name, validation.whole_number(getattr(self, name), name, least=1, most=4096))
+        validation.check_fields(self)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pondertree import validation
 from pondertree._core import Chess
 from pondertree.chess.pesto import Pesto
-from pondertree.errors import EvaluationError, InvalidArgumentError, PondertreeError, UsageError
+from pondertree.errors import EvaluationError, PondertreeError, UsageError
 from pondertree.games.chess_interop import NUM_ACTIONS, adapt_chess_state, legal_action
 
 #: Priors are stored as float32.
@@ -35,9 +35,7 @@ class PestoPolicy:
     """
 
     def __init__(self, pesto: Pesto | None = None, *, quiescence: bool = False) -> None:
-        if pesto is not None and not isinstance(pesto, Pesto):
-            raise InvalidArgumentError(f"pesto must be a Pesto, not {validation.shown(pesto)}")
-        self.pesto = Pesto() if pesto is None else pesto
+        self.pesto = Pesto() if pesto is None else validation.instance(pesto, Pesto, "pesto")
         self.quiescence = validation.flag(quiescence, "quiescence")
 
     def evaluate(self, state: Any) -> tuple[dict[Any, float], float]:

@@ -51,14 +51,12 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "Cached": "cached",
-        "Function": "simple",
-        "Jax": "jax_function",
-        "Keras": "keras_model",
-        "Onnx": "onnx_session",
-        "Symmetric": "symmetry",
-        "Symmetry": "symmetry",
-        "Torch": "torch_module",
-        "symmetries_of": "symmetry",
+        "cached": ["Cached"],
+        "jax_function": ["Jax"],
+        "keras_model": ["Keras"],
+        "onnx_session": ["Onnx"],
+        "simple": ["Function"],
+        "symmetry": ["Symmetric", "Symmetry", "symmetries_of"],
+        "torch_module": ["Torch"],
     },
 )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import validation
-from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.errors import EvaluationError
 from pondertree.evaluators.outputs import as_float32, flat_policy, next_power_of_two, pad_rows, require, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
 
@@ -30,10 +30,7 @@ class Jax:
 
     def __init__(self, apply: Callable[..., Any], params: Any, *, policy: str = "logits", jit: bool = True) -> None:
         jax = require("jax", "jax")
-        if not callable(apply):
-            raise InvalidArgumentError(
-                f"apply must be a function of (params, observations), not {validation.shown(apply)}"
-            )
+        validation.function(apply, "apply", "function of (params, observations)")
         self.params = params
         self.policy = check_policy_kind(policy)
         self.jit = validation.flag(jit, "jit")

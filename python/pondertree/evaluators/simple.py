@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.errors import InvalidArgumentError
+from pondertree import validation
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.games.playout import simulate_leaves
 from pondertree.random import fold
-from pondertree.validation import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +53,7 @@ class Function:
         policy: str = "probabilities",
         version: int = 0,
     ) -> None:
-        if not callable(function):
-            raise InvalidArgumentError(f"function must be a function of observations, not {shown(function)}")
+        validation.function(function, "function", "function of observations")
         self.function = function
         self.policy = check_policy_kind(policy)
         self.version = version

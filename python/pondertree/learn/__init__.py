@@ -49,13 +49,13 @@ __all__ = [
     "value_keeping_positions",
 ]
 
-_GROUPS = {
-    "train": "loop",
-    "TrainingResult": "loop",
-    "Watcher": "report",
-    "list_shards": "data",
-    "read_shard": "data",
-    "share_of_value_keeping_moves": "evaluation",
-    "value_keeping_positions": "evaluation",
-}
-__getattr__, __dir__ = lazy_names(__name__, {name: _GROUPS.get(name, "config") for name in __all__})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "config": [name for name in __all__ if "Config" in name or "config" in name],
+        "data": ["list_shards", "read_shard"],
+        "evaluation": ["share_of_value_keeping_moves", "value_keeping_positions"],
+        "loop": ["TrainingResult", "train"],
+        "report": ["Watcher"],
+    },
+)

@@ -10,6 +10,7 @@ from typing import Any
 
 from pondertree import validation
 from pondertree._core import Chess
+from pondertree.config import bounded_float, option
 from pondertree.errors import InvalidArgumentError, PlayerError
 from pondertree.game import is_over, move_text
 from pondertree.match.notation import parse_move
@@ -215,27 +216,21 @@ Values = Sequence[float | None]
 class Adjudication:
     """Rules that end a game early, by the players' evaluations in [-1, 1], each for its own side."""
 
-    max_plies: int = 1000
+    max_plies: int = option(1000, validation.count)
     """Number of plies, the opening included, after which a game is a draw."""
-    resign: float | None = None
+    resign: float | None = option(None, bounded_float(0.0, 1.0), optional=True)
     """A side resigns after `resign_moves` consecutive evaluations of at most minus this value."""
-    resign_moves: int = 3
-    draw: float | None = None
+    resign_moves: int = option(3, validation.count)
+    draw: float | None = option(None, bounded_float(0.0, 1.0), optional=True)
     """A game is a draw after `draw_moves` consecutive evaluations of both sides within plus or minus this value."""
-    draw_moves: int = 8
-    draw_after: int = 40
+    draw_moves: int = option(8, validation.count)
+    draw_after: int = option(40, validation.whole_number)
     """Number of plies before which no draw is adjudicated."""
-    agree: bool = True
+    agree: bool = option(True, validation.flag)
     """Whether a resignation requires that the opponent's evaluations agree."""
 
     def __post_init__(self) -> None:
-        for name in ("max_plies", "resign_moves", "draw_moves"):
-            object.__setattr__(self, name, validation.count(getattr(self, name), name))
-        object.__setattr__(self, "draw_after", validation.whole_number(self.draw_after, "draw_after"))
-        for name in ("resign", "draw"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, validation.number(getattr(self, name), name, least=0.0, most=1.0))
-        object.__setattr__(self, "agree", validation.flag(self.agree, "agree"))
+        validation.check_fields(self)
 
     def verdict(self, mine: Values, other: Values, plies: int) -> tuple[int, str] | None:
         """Returns (result for the side that has just moved, reason), or None if the game continues."""

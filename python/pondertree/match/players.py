@@ -161,8 +161,7 @@ class FunctionEntrant(Entrant):
     label: str | None = None
 
     def __post_init__(self) -> None:
-        if not callable(self.function):
-            raise InvalidArgumentError(f"function must be a function of a state, not {validation.shown(self.function)}")
+        validation.function(self.function, "function", "function of a state")
 
     @property
     def text(self) -> str:

@@ -148,6 +148,8 @@ class RecordFile(LineFile):
     def finish(self, pairs: Iterable[PairRecord]) -> None:
         """Atomically replaces the file by one with exactly these pairs, in order."""
         lines = [write_line(self.header), *(write_line(pair.as_json()) for pair in pairs)]
+        if os.name == "nt":
+            self.close()  # Windows replaces no open file
         replace_file(self.path, b"".join(lines))
         self.close()
 

@@ -73,12 +73,11 @@ def play_match(
         raise InvalidArgumentError(
             f"num_games must be even, since openings are played with both sides; not {validation.shown(num_games)}"
         )
-    if not validation.is_one_of(on_failure, FAILURES):
-        raise InvalidArgumentError(f'on_failure must be "loss" or "error", not {validation.shown(on_failure)}')
-    if adjudication is not None and not isinstance(adjudication, Adjudication):
-        raise InvalidArgumentError(f"adjudication must be an Adjudication, not {validation.shown(adjudication)}")
-    if progress is not None and not callable(progress):
-        raise InvalidArgumentError(f"progress must be a function of a MatchResult, not {validation.shown(progress)}")
+    validation.one_of(on_failure, "on_failure", FAILURES, '"loss" or "error"')
+    if adjudication is not None:
+        validation.instance(adjudication, Adjudication, "adjudication")
+    if progress is not None:
+        validation.function(progress, "progress", "function of a MatchResult")
     resume = validation.flag(resume, "resume")
     if resume and out is None:
         raise InvalidArgumentError("resume requires out, the record of the match to continue")

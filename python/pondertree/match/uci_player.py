@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pondertree import validation
+from pondertree.config import option
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
 from pondertree.match.players import Entrant, PlayedMove, Player, PlayerFailure
@@ -35,33 +36,26 @@ class UciEntrant(Entrant):
     """A UCI program: its command, at least one limit per move, and its options by name."""
 
     command: Sequence[str] | str
-    nodes: int | None = None
-    depth: int | None = None
-    movetime: float | None = None
+    nodes: int | None = option(None, validation.count, optional=True)
+    depth: int | None = option(None, validation.count, optional=True)
+    movetime: float | None = option(None, validation.positive_number, optional=True)
     """Seconds per move."""
-    timeout: float = 60.0
+    timeout: float = option(60.0, validation.positive_number)
     """Seconds beyond `movetime` after which a move fails."""
-    start_timeout: float = 60.0
+    start_timeout: float = option(60.0, validation.positive_number)
     """Seconds for the program to start."""
-    restart: bool = False
+    restart: bool = option(False, validation.flag)
     """Whether to restart the program for each game, instead of sending `ucinewgame`."""
     name_as: str | None = None
     """The display name; by default the file name and limits."""
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        validation.check_fields(self)
         words = [self.command] if isinstance(self.command, str) else list(self.command)
         if not words or not all(isinstance(word, str) and word for word in words):
             raise InvalidArgumentError(f"command must be a program and its arguments, not {self.command!r}")
         object.__setattr__(self, "command", tuple(words))
-        for name in ("nodes", "depth"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, validation.count(getattr(self, name), name))
-        if self.movetime is not None:
-            object.__setattr__(self, "movetime", validation.positive_number(self.movetime, "movetime"))
-        for name in ("timeout", "start_timeout"):
-            object.__setattr__(self, name, validation.positive_number(getattr(self, name), name))
-        validation.flag(self.restart, "restart")
         if self.nodes is None and self.depth is None and self.movetime is None:
             raise InvalidArgumentError("a UCI program needs a limit: nodes, depth or movetime (seconds a move)")
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pondertree.errors import EvaluationError, InvalidArgumentError, PondertreeError
+from pondertree import validation
+from pondertree.errors import EvaluationError, PondertreeError
 from pondertree.models.arrays import library_of, namespace_of, number_array
 from pondertree.models.hidden import Layout, flatten, holds_arrays, unflatten
 from pondertree.models.protocol import check_model
 from pondertree.models.responses import check_column, check_logits, root_parts, step_parts
-from pondertree.validation import shown
 
 
 class FunctionModel:
@@ -26,8 +26,7 @@ class FunctionModel:
         self, initial: Callable[[Any], tuple[Any, Any, Any]], recurrent: Callable[[Any, Any], tuple[Any, ...]]
     ) -> None:
         for name, function in (("initial", initial), ("recurrent", recurrent)):
-            if not callable(function):
-                raise InvalidArgumentError(f"{name} must be a function, not {shown(function)}")
+            validation.function(function, name)
         self.initial = initial
         self.recurrent = recurrent
 
@@ -58,8 +57,7 @@ class ComposedModel:
         prediction: Callable[[Any], tuple[Any, Any]],
     ) -> None:
         for name, part in (("representation", representation), ("dynamics", dynamics), ("prediction", prediction)):
-            if not callable(part):
-                raise InvalidArgumentError(f"{name} must be a function, not {shown(part)}")
+            validation.function(part, name)
         # Private: an object with `prediction` is taken for one with the specification's interface.
         self._representation = representation
         self._dynamics = dynamics

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pondertree import validation
-from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.errors import EvaluationError
 from pondertree.evaluators.outputs import next_power_of_two, pad_rows
 from pondertree.models.responses import ROOT, STEP_DISCOUNT, root_parts, step_parts
 from pondertree.optional import require
@@ -36,10 +36,7 @@ class JaxModel:
     ) -> None:
         jax = require("jax", "jax", "this model")
         for name, function in (("initial", initial), ("recurrent", recurrent)):
-            if not callable(function):
-                raise InvalidArgumentError(
-                    f"{name} must be a function of (params, ...), not {validation.shown(function)}"
-                )
+            validation.function(function, name, "function of (params, ...)")
         self.params = params
         self.jit = validation.flag(jit, "jit")
         self._name = getattr(recurrent, "__qualname__", type(recurrent).__name__)
@@ -53,7 +50,7 @@ class JaxModel:
         return self._fetched(root_parts(self._initial(self.params, self._array(batch))), ROOT, rows)
 
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
-        """(hidden_state on the device, reward [B], policy_logits [B, num_actions], value [B][, discount [B]])."""
+        """Returns (hidden_state on the device, reward [B], policy_logits [B, num_actions], value [B]), any discount."""
         rows = len(actions)
         size = self._padded_size(rows)
         sent = self._array(pad_rows(np.asarray(actions, dtype=np.int32), size))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pondertree import validation
+from pondertree.config import bounded_float, option
 from pondertree.errors import InvalidArgumentError
 from pondertree.models.arrays import library_of, namespace_of
 
@@ -22,12 +23,11 @@ class Support:
     Methods take and return arrays of NumPy, PyTorch or JAX, on their device and with gradients.
     """
 
-    size: int = 300
-    epsilon: float = 0.001
+    size: int = option(300, validation.count)
+    epsilon: float = option(0.001, bounded_float(0.0))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", validation.count(self.size, "size"))
-        object.__setattr__(self, "epsilon", validation.number(self.epsilon, "epsilon", least=0.0))
+        validation.check_fields(self)
 
     @property
     def num_atoms(self) -> int:

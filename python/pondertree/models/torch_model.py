@@ -114,7 +114,7 @@ class TorchModel:
         return answer
 
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> Any:
-        """(hidden_state on the device, reward [B], policy_logits [B, num_actions], value [B][, discount [B]])."""
+        """Returns (hidden_state on the device, reward [B], policy_logits [B, num_actions], value [B]), any discount."""
         if self._takes_tensors is not False or any(library_of(leaf) == "torch" for leaf in flatten(hidden_states)[0]):
             actions = self._send(actions)
         return self._run(self._methods.recurrent_inference, step_parts, hidden_states, actions)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pondertree import validation
+from pondertree.config import option
 from pondertree.errors import InvalidActionError, InvalidArgumentError
 from pondertree.games.chess_interop import check_action
 from pondertree.validation import is_listed, shown
@@ -92,21 +93,15 @@ class Temperature:
     """A schedule: temperature `value` for moves 0 to `until - 1` of a game, and `then` from there on.
 
     `Temperature(1.0, until=30)` is that of AlphaZero chess, `Temperature(1.0, until=10)` that of Connect 4;
-    without `until` it is constant.
-
-        schedule = Temperature(1.0, until=30)
-        move, policy = mcts.get_policy(game, temperature=schedule(move_number), add_noise=True)
+    without `until` it is constant. Searches take its value for a move: `temperature=schedule(move_number)`.
     """
 
-    value: float = 1.0
-    until: int | None = None
-    then: float = 0.0
+    value: float = option(1.0, validation.temperature)
+    until: int | None = option(None, validation.whole_number, optional=True)
+    then: float = option(0.0, validation.temperature)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", validation.temperature(self.value, "value"))
-        object.__setattr__(self, "then", validation.temperature(self.then, "then"))
-        if self.until is not None:
-            object.__setattr__(self, "until", validation.whole_number(self.until, "until"))
+        validation.check_fields(self)
 
     def __call__(self, move_number: int) -> float:
         """Returns the temperature of move `move_number`, counted from 0."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pondertree import validation
 from pondertree._core import TreeView
 from pondertree.config import SearchConfig
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, UsageError
@@ -95,8 +96,8 @@ class Forest:
         """
         n, limit = self._limits.resolve(n, None if seconds is None else read_seconds(seconds, "seconds"))
         counts = [UNLIMITED] * len(self) if n is None else per_row(n, len(self), "n", whole_number)
-        if progress is not None and not callable(progress):
-            raise InvalidArgumentError(f"progress must be a function of (done, total), not {shown(progress)}")
+        if progress is not None:
+            validation.function(progress, "progress", "function of (done, total)")
         if self._busy:
             raise UsageError("this search is already running: an evaluator or another thread must not enter it again")
         # Fast path: one flag for all trees.

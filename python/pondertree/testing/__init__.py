@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pondertree import validation
-from pondertree.errors import InvalidArgumentError
 from pondertree.random import PLAYOUT, Random, fold
 from pondertree.testing.game_contract import RULES, GameChecker
-from pondertree.validation import shown
 
 __all__ = ["RULES", "GameReport", "check_game"]
 
@@ -48,10 +46,7 @@ def check_game(factory: Callable[[], Any], *, games: int = 20, seed: int = 0, ma
     The first violation raises `GameContractError`, which names the rule, the state and the actions that lead there.
     A game is truncated after `max_moves` moves, which violates the contract only if all games are.
     """
-    if not callable(factory):
-        raise InvalidArgumentError(
-            f"factory must be a function that returns a starting state, such as the class itself, not {shown(factory)}"
-        )
+    validation.function(factory, "factory", "function that returns a starting state, such as the class itself")
     games, max_moves = validation.count(games, "games"), validation.count(max_moves, "max_moves")
     key = fold(0, validation.whole_number(seed, "seed"))
     checker = GameChecker(factory)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pondertree import validation
 from pondertree.chess.pesto import Pesto
 from pondertree.chess.weights import MAX_WEIGHT
+from pondertree.config import bounded_float, option
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import read_arrays, reading, write_arrays
 from pondertree.tune.features import (
@@ -48,23 +49,19 @@ Parameters = NDArray[np.float64]
 class FitOptions:
     """Options of a fit."""
 
-    iterations: int = 300
+    iterations: int = option(300, validation.count)
     """Maximum number of steps."""
-    regularisation: float = 10.0
+    regularisation: float = option(10.0, bounded_float(0.0))
     """Strength of the L2 penalty towards the start, per squared pawn, divided by twice the number of games."""
-    patience: int = 10
+    patience: int = option(10, validation.count)
     """Steps without a smaller validation error before early stopping."""
-    fit_scale: bool = True
+    fit_scale: bool = option(True, validation.flag)
     """Whether the scale of the sigmoid is fitted as well."""
-    seed: int = 0
+    seed: int = option(0, validation.whole_number)
     """Seed of the train-validation split."""
 
     def __post_init__(self) -> None:
-        for name in ("iterations", "patience"):
-            object.__setattr__(self, name, validation.count(getattr(self, name), name))
-        object.__setattr__(self, "seed", validation.whole_number(self.seed, "seed"))
-        object.__setattr__(self, "regularisation", validation.number(self.regularisation, "regularisation", least=0.0))
-        object.__setattr__(self, "fit_scale", validation.flag(self.fit_scale, "fit_scale"))
+        validation.check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -123,9 +120,13 @@ def fit(
     `state` resumes an earlier fit; `progress` is called after each step.
     """
     anchor = weights_of(start)
+    last: list[Any] = [None, None]  # (parameters, their cost and gradient): a step starts where the last one ended
 
     def cost(parameters: Parameters) -> tuple[float, Parameters]:
-        return cost_and_gradient(train, parameters, anchor, options)
+        if parameters is not last[0]:
+            last[:] = parameters, cost_and_gradient(train, parameters, anchor, options)
+        found: tuple[float, Parameters] = last[1]
+        return found
 
     state = state or begin(train, validation_set, start, options)
     try:

@@ -16,7 +16,7 @@ from pondertree import games
 from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.learn import Config, EvaluationConfig, default_config, read_config, text_of_config
 from pondertree.learn.config.game_spec import game_spec
-from pondertree.learn.config.schema import SECTIONS, config_of_text, field_docs, toml_value
+from pondertree.learn.config.schema import SECTIONS, config_of_text, field_docs
 
 
 @pytest.mark.parametrize("kind", [Config, *SECTIONS.values()])
@@ -134,11 +134,10 @@ def test_config_refuses_section_of_other_type() -> None:
         Config(network=EvaluationConfig())  # type: ignore[arg-type]
 
 
-@given(st.text() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.booleans())
-def test_toml_value_round_trips(value: Any) -> None:
-    import tomllib
-
-    assert tomllib.loads(f"value = {toml_value(value)}")["value"] == value
+@given(out=st.text(), seed=st.integers(0, 2**63 - 1), minutes=st.floats(0.0, allow_infinity=False), solve=st.booleans())
+def test_values_round_trip_through_toml(out: str, seed: int, minutes: float, solve: bool) -> None:
+    config = Config(out=out, seed=seed, checkpoint_minutes=minutes, evaluation=EvaluationConfig(solve=solve))
+    assert config_of_text(text_of_config(config), Config()) == config
 
 
 class Blind:

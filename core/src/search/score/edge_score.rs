@@ -1,6 +1,6 @@
 //! The formula of an edge's score, and the argmax over at most 64 edges by SIMD groups: the most expensive part of selection.
 
-use super::node_value;
+use super::mean_with;
 use crate::tree::Statistics;
 
 /// Edges per group.
@@ -59,7 +59,7 @@ pub(super) trait EdgeScore: Copy {
 #[inline]
 pub(super) fn with_scale<R: EdgeScore>(rule: R, edges: Statistics<'_>, opened: usize) -> R {
     let Some(raw) = rule.normalization_value() else { return rule };
-    let own = node_value(raw, edges, opened);
+    let own = mean_with(raw, edges, opened);
     let (mut low, mut high) = (own, own);
     for (&sum, &visits) in edges.sums.iter().zip(edges.visits).take(opened) {
         // An edge whose first visit is in flight has no value.
@@ -134,7 +134,7 @@ pub(super) fn argmax_mask<R: EdgeScore, const GROUPS: usize>(
     let rule = match rule.normalization_value() {
         None => rule,
         Some(raw) => {
-            let own = node_value(raw, edges, opened);
+            let own = mean_with(raw, edges, opened);
             let (mut low, mut high) = ([own; LANES], [own; LANES]);
             for (index, slot) in means.iter_mut().enumerate().take(opened.div_ceil(LANES)) {
                 let at = (index * LANES).min(last);

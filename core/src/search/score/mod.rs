@@ -182,7 +182,13 @@ rules! {
 
 /// Returns the value of a node for the player to move: (raw value + W of its edges) / N.
 #[inline]
-fn node_value(raw: f64, edges: Statistics<'_>, opened: usize) -> f64 {
+pub(crate) fn node_value(tree: &Tree, node: &Node) -> f64 {
+    mean_with(node.raw_value, tree.statistics(node), node.opened as usize)
+}
+
+/// Returns the mean of a raw value and the backed up values of the opened edges.
+#[inline]
+fn mean_with(raw: f64, edges: Statistics<'_>, opened: usize) -> f64 {
     let sum = edges.sums[..opened].iter().fold(0.0, |sum, value| sum + value);
     let visits: u32 = edges.visits[..opened].iter().sum();
     (raw + sum) / (1.0 + f64::from(visits))

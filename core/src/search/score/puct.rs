@@ -59,7 +59,7 @@ impl ScoringRule for Puct {
     fn choose(&self, choice: Choice<'_>) -> usize {
         let (node, tree) = (choice.node, &*choice.tree);
         let untried = match self.fpu_parent {
-            true => node_value(node.raw_value, tree.statistics(node), node.opened as usize) - self.fpu,
+            true => node_value(tree, node) - self.fpu,
             false => self.fpu,
         };
         let exploration = self.weight(choice.visits);

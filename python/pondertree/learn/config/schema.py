@@ -26,6 +26,7 @@ from pondertree.learn.config.sections import (
     SelfPlayConfig,
 )
 from pondertree.networks import NetworkConfig
+from pondertree.optional import require
 from pondertree.validation import brief
 
 ALGORITHMS = ("gumbel", "alphazero", "muzero")
@@ -86,10 +87,7 @@ class Config:
             raise InvalidArgumentError(f"device must be cpu, cuda or auto, not {validation.shown(self.device)}")
         validation.check_fields(self)
         for name, kind in SECTIONS.items():
-            if not isinstance(getattr(self, name), kind):
-                raise InvalidArgumentError(
-                    f"{name} must be a {kind.__name__}, not {validation.shown(getattr(self, name))}"
-                )
+            validation.instance(getattr(self, name), kind, name)
 
     def with_values(self, **changes: Any) -> Config:
         """Returns a copy with other values; `self_play={"simulations": 16}` changes one field of a section."""
@@ -172,6 +170,7 @@ def text_of_config(config: Config) -> str:
 
 
 def _lines(section: Any) -> list[str]:
+    dumps = require("tomli_w", "train", "writing a configuration").dumps
     kind: Any = type(section)
     docs = field_docs(kind)
     lines = []
@@ -180,7 +179,7 @@ def _lines(section: Any) -> list[str]:
             continue
         lines += [f"# {line}" for line in textwrap.wrap(docs.get(name, ""), 116)]
         value = getattr(section, name)
-        lines.append(f"# {name} is not set" if value is None else f"{name} = {toml_value(value)}")
+        lines.append(f"# {name} is not set" if value is None else dumps({name: value}).rstrip("\n"))
     return lines
 
 
@@ -200,18 +199,6 @@ def field_docs(kind: Any) -> dict[str, str]:
             text = after.value.value if is_text else ""  # type: ignore[attr-defined]
             found[statement.target.id] = " ".join(str(text).split())
     return found
-
-
-def toml_value(value: Any) -> str:
-    """Formats a value as TOML."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, (tuple, list)):
-        return f"[{', '.join(toml_value(one) for one in value)}]"
-    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(sign if sign >= " " and sign != "\x7f" else f"\\u{ord(sign):04x}" for sign in escaped) + '"'
 
 
 # Cached at import: the sources may be replaced during a long run.

@@ -36,7 +36,6 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "AsyncEvaluation": "player_evaluation",
-        "PlayerEvaluator": "player_evaluation",
+        "player_evaluation": ["AsyncEvaluation", "PlayerEvaluator"],
     },
 )
