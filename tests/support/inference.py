@@ -35,10 +35,12 @@ class TableBuffer:
         if rows is None:
             return
         layout, words = self.layout, self.requests[:rows]
-        cells = np.arange(layout.height * layout.width, dtype=np.uint64)
-        planes = ((words[:, : layout.planes, None] >> cells) & np.uint64(1)).astype(np.float32)
+        cells = layout.height * layout.width
+        # Bit by bit, unlike the unpacking that is tested.
+        bits = (words[:, : layout.plane_words, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+        planes = bits.reshape(rows, layout.planes, -1)[:, :, :cells].astype(np.float32)
         scalars = words.view(np.float32)[:, layout.first_scalar : layout.first_scalar + layout.scalars]
-        whole = np.concatenate([planes, np.repeat(scalars[:, :, None], cells.size, axis=2)], axis=1)
+        whole = np.concatenate([planes, np.repeat(scalars[:, :, None], cells, axis=2)], axis=1)
         logits, values = self.backend.function(whole.reshape(rows, -1, layout.height, layout.width))
         actions = words.view(np.uint16)[:, layout.first_action : layout.first_action + layout.legal].astype(np.int64)
         self.responses[:] = np.nan
