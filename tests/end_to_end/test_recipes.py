@@ -51,11 +51,11 @@ def follow(recipes: str, copy: Path) -> None:
 def compile_engine(copy: Path) -> None:
     """Compiles the engine of a copy in the profile `develop`; dependencies that are compiled already are reused."""
     target = copy / "target"
-    known = ROOT / "target" / "develop"
-    if known.exists():
-        shutil.copytree(
-            known, target / "develop", ignore=shutil.ignore_patterns("incremental", "*_core*", "*pondertree*")
-        )
+    ignored = shutil.ignore_patterns("incremental", "lib_core*", "*pondertree*")
+    try:
+        shutil.copytree(ROOT / "target" / "develop", target / "develop", ignore=ignored)
+    except OSError:  # there is none, or a build in progress changes it
+        shutil.rmtree(target, ignore_errors=True)
     environment = os.environ | {"CARGO_TARGET_DIR": str(target), "PYO3_PYTHON": sys.executable}
     command = ["cargo", "build", "--quiet", "--locked", "--profile", "develop", "--package", "pondertree-bindings"]
     done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)

@@ -27,7 +27,7 @@ class LinearAlphaZero(pondertree.AlphaZero):
 
 
 @pytest.mark.parametrize("in_flight", [1, 4])
-@pytest.mark.parametrize("state", [TicTacToe(), ConnectFour(), Chess()], ids=repr)
+@pytest.mark.parametrize("state", [TicTacToe(), ConnectFour(), Chess()], ids=lambda state: type(state).__name__)
 def test_linear_puct_matches_reference(state: Any, in_flight: int) -> None:
     options: dict[str, Any] = {"seed": 3, "in_flight": in_flight}
     reference_search = MCTS(Table(levels=5), 150, 0.05, **options)
