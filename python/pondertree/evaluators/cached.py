@@ -17,6 +17,7 @@ from pondertree.evaluators.batch import Packed, take_rows
 from pondertree.evaluators.dispatch import (
     Arrays,
     Rows,
+    Wrapper,
     as_evaluator,
     call_observations,
     call_packed,
@@ -32,7 +33,7 @@ from pondertree.forks import after_fork_in_child
 Entry = tuple[NDArray[np.float32] | None, NDArray[Any]]
 
 
-class Cached:
+class Cached(Wrapper):
     """An LRU cache around an evaluator.
 
     Positions repeat by transposition, in trees that are built anew after every move, and in parallel games. The cache
@@ -78,16 +79,6 @@ class Cached:
         self._lock = threading.Lock()
         self._version = self.version
         _CACHES.add(self)
-
-    @property
-    def policy(self) -> str:
-        """The kind of policy of the inner evaluator."""
-        return str(getattr(self.evaluator, "policy", "logits"))
-
-    @property
-    def version(self) -> Any:
-        """The version of the inner evaluator."""
-        return getattr(self.evaluator, "version", 0)
 
     def clear(self) -> None:
         """Removes all entries and resets the counts."""

@@ -31,6 +31,22 @@ def as_evaluator(given: Any, name: str = "evaluator") -> Any:
     return given
 
 
+class Wrapper:
+    """The base class of evaluators around another one."""
+
+    evaluator: Any
+
+    @property
+    def policy(self) -> str:
+        """The kind of policy of the inner evaluator."""
+        return str(getattr(self.evaluator, "policy", "logits"))
+
+    @property
+    def version(self) -> Any:
+        """The version of the inner evaluator."""
+        return getattr(self.evaluator, "version", 0)
+
+
 def has_states(evaluator: Any) -> bool:
     """Whether an evaluator takes states."""
     return hasattr(evaluator, "evaluate_states")

@@ -16,6 +16,7 @@ from pondertree.evaluators.batch import Packed, plane_bits, take_rows
 from pondertree.evaluators.dispatch import (
     Arrays,
     Rows,
+    Wrapper,
     as_evaluator,
     call_observations,
     call_packed,
@@ -66,7 +67,7 @@ def checked_symmetries(given: Any) -> list[Symmetry]:
     return symmetries
 
 
-class Symmetric:
+class Symmetric(Wrapper):
     """An evaluator that transforms positions by symmetries, and the policies of another evaluator back.
 
     `mode="average"` evaluates all transformed positions and averages: outputs are exactly as symmetric as the game, at
@@ -91,16 +92,6 @@ class Symmetric:
         self.seed = validation.whole_number(seed, "seed")
         self._cells = np.stack([symmetry.cells for symmetry in self.symmetries])
         self._actions = np.stack([symmetry.actions for symmetry in self.symmetries])
-
-    @property
-    def policy(self) -> str:
-        """The kind of policy of the inner evaluator."""
-        return str(getattr(self.evaluator, "policy", "logits"))
-
-    @property
-    def version(self) -> Any:
-        """The version of the inner evaluator."""
-        return getattr(self.evaluator, "version", 0)
 
     def evaluate(self, observations: NDArray[np.float32]) -> Arrays:
         """(policy [B, num_actions] or None, values [B, ...])."""

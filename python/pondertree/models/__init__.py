@@ -50,7 +50,6 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "adapters": ["ComposedModel", "FunctionModel", "SpecificationModel"],
         "arrays": ["min_max"],
         "inference": ["Inference"],
         "jax_model": ["JaxModel"],
@@ -59,5 +58,6 @@ __getattr__, __dir__ = lazy_names(
         "responses": ["InitialOutput", "RecurrentOutput"],
         "support": ["Support"],
         "torch_model": ["TorchModel"],
+        "adapters": ["ComposedModel", "FunctionModel", "SpecificationModel"],
     },
 )

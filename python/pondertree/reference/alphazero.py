@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from pondertree.games.chess_interop import adapt_state, to_state
@@ -57,6 +58,7 @@ Tree = search_loop.Tree[Node]
 Result = answer.Result[Node]
 
 
+@dataclass(eq=False, repr=False)
 class MCTS(NoisySearch[Node]):
     """AlphaZero's search with the parameters of the AlphaZero chess specification.
 
@@ -71,40 +73,30 @@ class MCTS(NoisySearch[Node]):
     `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations.
     """
 
-    def __init__(
-        self,
-        neural_network: Any,
-        num_simulations: int = 100,
-        c_puct: float = 1.0,
-        dirichlet_alpha: float | tuple[str, float] = 0.3,
-        dirichlet_epsilon: float = 0.25,
-        *,
-        fpu: float | tuple[str, float] = 0.0,
-        parent_visits: str = "node",
-        forced_playouts: float = 0.0,
-        seed: int = 0,
-        solve: bool = True,
-        in_flight: int = 1,
-    ) -> None:
-        at_least(0, num_simulations=num_simulations)
-        at_least(1, in_flight=in_flight)
-        not_negative(c_puct=c_puct, forced_playouts=forced_playouts)
-        self.alpha_is_total, self.alpha = tagged(dirichlet_alpha, "dirichlet_alpha", "total")
-        self.fpu_is_relative, self.fpu = tagged(fpu, "fpu", "parent")
-        check_noise(self.alpha, dirichlet_epsilon, "dirichlet_alpha", "dirichlet_epsilon")
-        if parent_visits not in ("node", "edges"):
-            raise ValueError(f'parent_visits must be "node" or "edges", not {parent_visits!r}')
-        self.neural_network = neural_network
-        self.num_simulations = num_simulations
-        self.c_puct = c_puct
-        self.dirichlet_alpha = dirichlet_alpha
-        self.dirichlet_epsilon = self.noise_fraction = dirichlet_epsilon
-        self.parent_visits = parent_visits
-        self.forced_playouts = forced_playouts
-        self.seed = seed
-        self.solve = solve
-        self.in_flight = in_flight
-        self.calls = 0
+    neural_network: Any
+    num_simulations: int = 100
+    c_puct: float = 1.0
+    dirichlet_alpha: float | tuple[str, float] = 0.3
+    dirichlet_epsilon: float = 0.25
+    _: KW_ONLY
+    fpu: float | tuple[str, float] = 0.0
+    parent_visits: str = "node"
+    forced_playouts: float = 0.0
+    seed: int = 0
+    solve: bool = True
+    in_flight: int = 1
+    calls: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        at_least(0, num_simulations=self.num_simulations)
+        at_least(1, in_flight=self.in_flight)
+        not_negative(c_puct=self.c_puct, forced_playouts=self.forced_playouts)
+        self.alpha_is_total, self.alpha = tagged(self.dirichlet_alpha, "dirichlet_alpha", "total")
+        self.fpu_is_relative, self.fpu_number = tagged(self.fpu, "fpu", "parent")
+        self.noise_fraction = self.dirichlet_epsilon
+        check_noise(self.alpha, self.noise_fraction, "dirichlet_alpha", "dirichlet_epsilon")
+        if self.parent_visits not in ("node", "edges"):
+            raise ValueError(f'parent_visits must be "node" or "edges", not {self.parent_visits!r}')
 
     def search(self, game: Any, temperature: float = 1.0, add_noise: bool = False) -> Any:
         """Runs the search and returns the selected move: an int, or a `chess.Move` for a `ChessGame` or a board."""
@@ -133,10 +125,10 @@ class MCTS(NoisySearch[Node]):
         *,
         temperature: float = 0.0,
         add_noise: bool = False,
-        **inputs: Any,
+        **given: Any,
     ) -> Result:
-        """Searches from `game`; (`seed`, `call`, `row`) key the random numbers, `inputs` are those of `tree`."""
-        tree = self.tree(game, call, row, **inputs)
+        """Searches from `game`; (`seed`, `call`, `row`) key the random numbers, `given` are those of `tree`."""
+        tree = self.tree(game, call, row, **given)
         self.simulate(tree, self.num_simulations, add_noise)
         return self.result(tree, temperature)
 
@@ -213,7 +205,7 @@ class MCTS(NoisySearch[Node]):
             visits = max(visits - 1, 1)
         exploration = self._exploration(visits)
         # Trap: 0 for an unvisited move is optimistic in a lost position and pessimistic in a won one.
-        unvisited = node.mean_value - self.fpu if self.fpu_is_relative else self.fpu
+        unvisited = node.mean_value - self.fpu_number if self.fpu_is_relative else self.fpu_number
         lost = {action for action, child in node.children.items() if child.proven_for_chooser == -1}
         scores: dict[int, float] = {}
         for action, child in node.children.items():

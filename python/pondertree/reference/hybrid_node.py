@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from pondertree._core import Chess, MoveWeights
 from pondertree.chess.config import CATEGORY_WEIGHTS, MoveCategory
@@ -19,6 +20,11 @@ from pondertree.reference.priors import float32, highest, normalised
 from pondertree.reference.trace import Scores
 
 
+def _alias(name: str) -> Any:
+    """Returns a property that reads and writes the attribute `name`."""
+    return property(operator.attrgetter(name), lambda self, value: setattr(self, name, value))
+
+
 class NodeAliases(PriorNode):
     """Aliases of `visits`, `policy_prior` and `nn_value` under the names of `PriorNode`."""
 
@@ -28,32 +34,13 @@ class NodeAliases(PriorNode):
     policy_prior: float
     nn_value: float | None
 
-    @property
-    def visit_count(self) -> int:
-        """`visits`."""
-        return self.visits
-
-    @visit_count.setter
-    def visit_count(self, visits: int) -> None:
-        self.visits = visits
-
-    @property
-    def prior(self) -> float:
-        """`policy_prior`."""
-        return self.policy_prior
-
-    @prior.setter
-    def prior(self, prior: float) -> None:
-        self.policy_prior = prior
-
-    @property
-    def clean_prior(self) -> float:
-        """`policy_prior`, without noise."""
-        return self.policy_prior
-
-    @clean_prior.setter
-    def clean_prior(self, prior: float) -> None:
-        self.policy_prior = prior
+    visit_count = _alias("visits")
+    prior = _alias("policy_prior")
+    clean_prior = _alias("policy_prior")
+    """Without noise."""
+    is_visited = True
+    """A child is created on its first visit."""
+    num_actions = NUM_ACTIONS
 
     @property
     def raw_value(self) -> float:
@@ -63,16 +50,6 @@ class NodeAliases(PriorNode):
     @raw_value.setter
     def raw_value(self, value: float) -> None:
         self.nn_value = value
-
-    @property
-    def is_visited(self) -> bool:
-        """True: a child is created on its first visit."""
-        return True
-
-    @property
-    def num_actions(self) -> int:
-        """The size of the action space."""
-        return NUM_ACTIONS
 
 
 NO_EAGER_CATEGORY: Final = -1

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from pondertree.games.dict_state import DictState
@@ -186,6 +186,7 @@ Result = answer.Result[MCTSNode]
 # --- The search -------------------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class MCTS(BatchedSearch[MCTSNode]):
     """UCT with the parameters of the classic UCT specification.
 
@@ -195,37 +196,25 @@ class MCTS(BatchedSearch[MCTSNode]):
     `in_flight=1` is the specification to the letter. With a `game` of functions, states are dicts: see `DictState`.
     """
 
-    def __init__(
-        self,
-        num_simulations: int = 1000,
-        c_param: float = 1.0,
-        max_depth: int | None = None,
-        evaluator: Any = None,
-        playout_policy: PlayoutPolicy | None = None,
-        minimax_depth: int = 0,
-        forced_depth: int = 0,
-        *,
-        seed: int = 0,
-        solve: bool = True,
-        in_flight: int = 1,
-        game: Any = None,
-    ) -> None:
-        at_least(0, num_simulations=num_simulations, max_depth=max_depth or 0)
-        at_least(0, minimax_depth=minimax_depth, forced_depth=forced_depth)
-        at_least(1, in_flight=in_flight)
-        not_negative(c_param=c_param)
-        self.num_simulations = num_simulations
-        self.c_param = c_param
-        self.max_depth = max_depth
-        self.evaluator = evaluator
-        self.playout_policy = playout_policy
-        self.minimax_depth = minimax_depth
-        self.forced_depth = forced_depth
-        self.seed = seed
-        self.solve = solve
-        self.in_flight = in_flight
-        self.game = game
-        self.calls = 0
+    num_simulations: int = 1000
+    c_param: float = 1.0
+    max_depth: int | None = None
+    evaluator: Any = None
+    playout_policy: PlayoutPolicy | None = None
+    minimax_depth: int = 0
+    forced_depth: int = 0
+    _: KW_ONLY
+    seed: int = 0
+    solve: bool = True
+    in_flight: int = 1
+    game: Any = None
+    calls: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        at_least(0, num_simulations=self.num_simulations, max_depth=self.max_depth or 0)
+        at_least(0, minimax_depth=self.minimax_depth, forced_depth=self.forced_depth)
+        at_least(1, in_flight=self.in_flight)
+        not_negative(c_param=self.c_param)
 
     def search(self, state: Any) -> int:
         """Returns the move to play. Each call draws new random numbers."""

@@ -80,17 +80,13 @@ def _alphazero_evaluation_search(config: Config, evaluator: Any, simulations: in
 
 def _model_self_play_search(config: Config, model: Any) -> Search:
     play, muzero = config.self_play, config.muzero
+    common: dict[str, Any] = {"discount": muzero.discount, "threads": play.threads}
     if muzero.root == "gumbel":
-        options = {"value_scale": play.value_scale, "rescale_values": play.rescale_values, "threads": play.threads}
-        return _gumbel(config, None, play.simulations, discount=muzero.discount, model=model, **options)
-    return MuZero(
-        model,
-        play.simulations,
-        discount=muzero.discount,
-        root_exploration_fraction=play.dirichlet_epsilon,
-        seed=config.seed,
-        threads=play.threads,
-    )
+        scale, rescales = play.value_scale, play.rescale_values
+        options = {"model": model, "value_scale": scale, "rescale_values": rescales, **common}
+        return _gumbel(config, None, play.simulations, **options)
+    fraction = play.dirichlet_epsilon
+    return MuZero(model, play.simulations, root_exploration_fraction=fraction, seed=config.seed, **common)
 
 
 def _model_evaluation_search(config: Config, model: Any, simulations: int, solve: bool) -> Search:
