@@ -1,6 +1,6 @@
 """Griffe extension of the API pages: adds what the Python sources do not show.
 
-Docstrings of `pondertree._core` exist in the compiled module only, and two decorators change what they decorate:
+Docstrings of compiled objects exist in the compiled module only, and two decorators change what they decorate:
 `preset` adds the options of every search to signature and docstring, `lazy` makes a property.
 """
 
@@ -10,7 +10,9 @@ from typing import Any
 
 import griffe
 
-CORE = "pondertree._core"
+#: Modules whose objects are compiled. The stub of the games declares a base class that the engine does not have.
+COMPILED = ("pondertree._core", "pondertree.games.compiled")
+STUB_BASE, EXAMPLE = "CompiledState", "ConnectFour"
 
 
 class Compiled(griffe.Extension):
@@ -18,11 +20,12 @@ class Compiled(griffe.Extension):
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Documents a compiled object."""
-        if obj.path.startswith(f"{CORE}."):
-            value: Any = importlib.import_module(CORE)
-            for name in obj.path.removeprefix(f"{CORE}.").split("."):
-                value = getattr(value, name, None)
-            document(obj, value)
+        for module in COMPILED:
+            if obj.path.startswith(f"{module}."):
+                value: Any = importlib.import_module(module)
+                for name in obj.path.removeprefix(f"{module}.").split("."):
+                    value = getattr(value, EXAMPLE if name == STUB_BASE else name, None)
+                document(obj, value)
 
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
         """Completes a preset."""

@@ -64,7 +64,7 @@ def test_api_pages_document_every_public_name(built: Path) -> None:
 def test_api_pages_show_docstrings_of_compiled_classes_and_options_of_presets(built: Path) -> None:
     entries = json.loads((built / "site/search.json").read_text(encoding="utf-8"))["items"]
     texts = {entry["location"]: entry["text"] for entry in entries}
-    assert "Returns the state after" in texts["docs/api/games.html#pondertree.games.ConnectFour.play"]
+    assert "Returns the state after" in texts["docs/api/games.html#pondertree.games.compiled.ConnectFour.play"]
     assert "max_memory" in texts["docs/api/pondertree.html#pondertree.Gumbel"]
 
 

@@ -215,7 +215,7 @@ def test_engine_matches_reference_on_compiled_games(
 ) -> None:
     state = random_position(start, plies, seed)
     by_observations = by_observations and network.kind == "logits" and not network.ruled_out
-    ours = functools.partial(observe, network) if by_observations else network
+    ours = functools.partial(observe, network, state.num_actions) if by_observations else network
     pair = Pair(state, ours, seed, options, network)
     result = pair.simulate(simulations, noise)
     after = state.play(result.action)
@@ -224,11 +224,10 @@ def test_engine_matches_reference_on_compiled_games(
         pair.simulate(simulations // 2, noise)
 
 
-def observe(network: Table, observations: Any) -> tuple[Any, Any]:
+def observe(network: Table, num_actions: int, observations: Any) -> tuple[Any, Any]:
     """The table as a function of observations."""
     keys = [fold(network.seed, key_of(row)) for row in observations]
-    count = {9: 9, 42: 7, 64: 65}[observations[0, 0].size]
-    return np.array([network.numbers(key, count) for key in keys]), np.array(
+    return np.array([network.numbers(key, num_actions) for key in keys]), np.array(
         [network.value(fold(key, 0)) for key in keys]
     )
 
