@@ -18,6 +18,7 @@ import io
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from hostile import NUMBERS, TEXTS, Call, Random, Row, a_model, even, hostile, n
 
 import pondertree
 from pondertree import chess, evaluators, games, match, models, validation
+from pondertree.config import SearchOptions
 from pondertree.errors import InvalidArgumentError
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe, connect_four
 
@@ -36,7 +38,7 @@ from pondertree.games import Chess, ConnectFour, Othello, TicTacToe, connect_fou
 
 
 Made = tuple[Callable[..., Any], dict[str, Any], Callable[[Any], object]]
-SHARED = ("time_limit", "max_nodes", "max_memory", "seed", "in_flight", "threads", "solve", "early_stop", "trace")
+SHARED = tuple(each.name for each in fields(SearchOptions))
 
 
 def nothing(_: Any) -> None:

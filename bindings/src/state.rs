@@ -7,7 +7,7 @@ use std::sync::Arc;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pondertree_core::games::{Compiled, Game};
 use pondertree_core::{for_each_game, games, playout, Error, PlayoutPolicy, Purpose, Random};
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyString, PyType};
 use pyo3::{Borrowed, PyClass};
@@ -69,13 +69,13 @@ pub fn playout_policy(name: &str) -> PyResult<PlayoutPolicy> {
 
 /// Returns the argument `name` of a constructor, which names the start: text; a size may be a number, too.
 fn start_text(given: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
-    if name != "size" {
-        return Ok(given.extract::<Text>()?.0);
-    }
     match (given.extract(), given.extract::<i64>()) {
         (Ok(Text(text)), _) => Ok(text),
-        (_, Ok(number)) if !given.is_instance_of::<PyBool>() => Ok(number.to_string()),
-        _ => Err(Error::InvalidArgument(format!("{name} must be text or a whole number, not {}", given.repr()?))).or_python(),
+        (_, Ok(number)) if name == "size" && !given.is_instance_of::<PyBool>() => Ok(number.to_string()),
+        _ if name == "size" => {
+            Err(Error::InvalidArgument(format!("size must be text or a whole number, not {}", given.repr()?))).or_python()
+        }
+        (Err(error), _) => Err(PyTypeError::new_err(format!("{name} must be text: {error}"))),
     }
 }
 

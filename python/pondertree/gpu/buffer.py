@@ -196,11 +196,12 @@ def unpacked(planes: torch.Tensor, numbers: torch.Tensor, shape: tuple[int, ...]
 def unpacked_planes(words: torch.Tensor, scalars: torch.Tensor, board: tuple[int, int], dtype: Any) -> torch.Tensor:
     """The observations [N, planes + scalars, height, width] of a compiled game: see `Packed`."""
     rows, cells = len(words), board[0] * board[1]
-    planes = words.shape[1] // -(-cells // 64)
+    words_per_plane = -(-cells // 64)
+    planes = words.shape[1] // words_per_plane
     shifts = torch.arange(8, dtype=torch.uint8, device=words.device)
     # Byte k of a plane has the cells 8k to 8k + 7; 8-bit operations are faster.
     bits = (words.view(torch.uint8)[:, :, None] >> shifts) & 1
     whole = torch.empty((rows, planes + scalars.shape[1], cells), dtype=dtype, device=words.device)
-    whole[:, :planes] = bits.reshape(rows, planes, -1)[:, :, :cells]
+    whole[:, :planes] = bits.reshape(rows, planes, 64 * words_per_plane)[:, :, :cells]
     whole[:, planes:] = scalars[:, :, None]
-    return whole.reshape(rows, -1, *board)
+    return whole.reshape(*whole.shape[:2], *board)

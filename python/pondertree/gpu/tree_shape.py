@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pondertree.config import Puct, ScoringRule, SearchConfig
@@ -81,9 +81,20 @@ class TreeShape:
         }
 
 
+#: Fields that may have any value on a device: the kernel implements them, or the engine does before or after it.
+DEVICE_FIELDS = frozenset(
+    "rule options leaf evaluator playout_policy python_policy max_depth discount noise gumbel".split(),
+)
+DEVICE_OPTIONS = frozenset(("time_limit", "seed", "threads", "solve"))
+
+
 def runs_on_device(config: SearchConfig) -> bool:
-    """Whether a search consists of plain simulations one after another, which is all that the kernel implements."""
-    options = config.options
-    extras = (options.trace, options.early_stop, config.minimax_depth, config.forced_depth, config.analysis)
-    unlimited = options.max_nodes is None and options.max_memory is None
-    return options.in_flight == 1 and unlimited and not any(extras)
+    """Whether a search consists of plain simulations one after another, which is all that the kernel implements.
+
+    Other fields, and new ones, must have their defaults.
+    """
+    return _has_defaults_beside(config, DEVICE_FIELDS) and _has_defaults_beside(config.options, DEVICE_OPTIONS)
+
+
+def _has_defaults_beside(config: Any, any_value: frozenset[str]) -> bool:
+    return all(getattr(config, each.name) == each.default for each in fields(config) if each.name not in any_value)

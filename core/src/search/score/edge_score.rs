@@ -26,7 +26,8 @@ pub(super) struct EdgeInputs {
 
 /// A formula for the score of an edge at one node.
 pub(super) trait EdgeScore: Copy {
-    /// Returns the score of an edge with N, W / N (NaN if N = 0) and P.
+    /// Returns the score of an edge with N, W / N (NaN if N = 0) and P. It must not fall as P rises where N = 0: of the
+    /// untried edges only the one with the highest prior is compared.
     fn score(self, visits: f64, mean: f64, prior: f64) -> f64;
 
     /// Returns the score of an edge that may be proven, or have leaves in flight: they count as visits, as losses too with

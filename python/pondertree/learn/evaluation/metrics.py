@@ -1,4 +1,4 @@
-"""The metrics file, one JSON line per round and evaluation in step with checkpoints, and its summary for reports."""
+"""The metrics file, one JSON line per round and evaluation in step with checkpoints."""
 
 from __future__ import annotations
 

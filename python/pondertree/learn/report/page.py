@@ -16,7 +16,7 @@ from pondertree.learn.report.progress import clock
 from pondertree.learn.report.samples import choose_samples, game_factory
 from pondertree.learn.report.samples_html import STYLE as GAMES_STYLE
 from pondertree.learn.report.samples_html import samples_html
-from pondertree.learn.report.summary import Summary, read_summary
+from pondertree.learn.report.summary import LOSSES, Summary, read_summary
 from pondertree.optional import require
 
 STYLE = """\
@@ -70,11 +70,8 @@ def report_html(summary: Summary, drawings: list[str], complaint: str = "", game
         "positions": f"{last.get('positions', 0):,}",
         "steps": f"{last.get('step', 0):,}",
         "time": clock(last.get("elapsed")),
-        "policy loss": _number(last.get("policy_loss")),
-        "value loss": _number(last.get("value_loss")),
+        **{f"{label} loss": _number(last[name]) for name, label in LOSSES.items() if name in last},
     }
-    if "reward_loss" in last:
-        overview["reward loss"] = _number(last["reward_loss"])
     rows = "".join(f"<tr><td>{name}</td><td>{text}</td></tr>" for name, text in overview.items())
     title = html.escape(_title(summary.config))
     parts = [

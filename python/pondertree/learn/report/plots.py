@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pondertree.learn.evaluation import rating_of
-from pondertree.learn.report.summary import Summary
+from pondertree.learn.report.summary import LOSSES, Summary
 from pondertree.optional import require
 
 
@@ -33,7 +33,7 @@ def draw_plots(summary: Summary, folder: Path, ending: str = "svg") -> list[Path
 
 def draw_loss(axes: Any, summary: Summary) -> None:
     """Plots losses by steps."""
-    for name, label in LOSSES:
+    for name, label in LOSSES.items():
         found = [(line["step"], line[name]) for line in summary.rounds if name in line]
         if not found and name not in ("policy_loss", "value_loss"):
             continue
@@ -126,13 +126,6 @@ def plots_of(summary: Summary) -> dict[str, Callable[[Any, Summary], None]]:
     return plots
 
 
-#: Losses and their labels.
-LOSSES = (
-    ("policy_loss", "policy"),
-    ("value_loss", "value"),
-    ("reward_loss", "reward"),
-    ("consistency_loss", "consistency"),
-)
 #: Prediction errors of a model and their labels.
 MODEL_QUALITY = {
     "value": "value (absolute error)",

@@ -10,6 +10,7 @@ from typing import IO, Any, Self
 from pondertree.learn.config import OPPONENT
 from pondertree.learn.data import Counters
 from pondertree.learn.evaluation import rating_of
+from pondertree.learn.report.summary import LOSSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +31,16 @@ class Status:
     def rows(self) -> list[tuple[str, str]]:
         """Returns the displayed rows: (name, value)."""
         line, counters = self.line, self.counters
-        rows = [
+        return [
             ("games", f"{counters.games:,} ({line.get('games_per_second', 0):,.1f}/s)"),
             ("positions", f"{counters.positions:,} ({line.get('positions_per_second', 0):,.0f}/s)"),
             ("steps", f"{counters.step:,}"),
-            ("policy loss", _number(self.losses.get("policy_loss"))),
-            ("value loss", _number(self.losses.get("value_loss"))),
+            *((f"{label} loss", _number(self.losses[name])) for name, label in LOSSES.items() if name in self.losses),
             ("game length", _number(line.get("game_length"), 1)),
             *([("return", _number(line.get("mean_return"), 1))] if self.has_returns else []),
             *_strength(self.evaluation, self.has_returns),
             ("time", f"{clock(counters.elapsed)}, left {clock(self.seconds_left)}"),
         ]
-        if "reward_loss" in self.losses:
-            rows.insert(5, ("reward loss", _number(self.losses["reward_loss"])))
-        return rows
 
     def __str__(self) -> str:
         return f"{self.progress:4.0%}  " + "  ".join(f"{name} {text}" for name, text in self.rows())

@@ -11,6 +11,13 @@ import numpy as np
 from pondertree.learn.data import list_shards, read_shard
 from pondertree.learn.evaluation import read_metrics
 
+#: Losses of training, as metrics name them, and their labels.
+LOSSES = {
+    "policy_loss": "policy",
+    "value_loss": "value",
+    "reward_loss": "reward",
+    "consistency_loss": "consistency",
+}
 #: Newest games used for the calibration plot, and its buckets.
 CALIBRATED_GAMES = 2000
 BUCKETS = 20
