@@ -82,9 +82,7 @@ class TreeShape:
 
 
 #: Fields that may have any value on a device: the kernel implements them, or the engine does before or after it.
-DEVICE_FIELDS = frozenset(
-    "rule options leaf evaluator playout_policy python_policy max_depth discount noise gumbel".split(),
-)
+DEVICE_FIELDS = frozenset(("rule", "options", "leaf", "evaluator", "discount", "noise", "gumbel"))
 DEVICE_OPTIONS = frozenset(("time_limit", "seed", "threads", "solve"))
 
 
