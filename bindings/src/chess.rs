@@ -161,12 +161,11 @@ impl PestoWeights {
     fn features<'py>(&self, py: Python<'py>, states: Vec<Bound<'py, PyAny>>) -> PyResult<Counts<'py>> {
         guarded(|| {
             let states = positions(&states)?;
-            let terms = evaluation::Terms::new();
             let (mut starts, mut found, mut phases) = (vec![0], Vec::new(), Vec::new());
             py.detach(|| {
                 for state in &states {
                     let board = state.get().0.board();
-                    terms.count(board, &mut found);
+                    evaluation::count_terms(board, &mut found);
                     starts.push(found.len() as i64);
                     phases.push(self.0.eval_plus_game_phase(board).1);
                 }

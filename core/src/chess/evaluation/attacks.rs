@@ -1,5 +1,4 @@
-//! Attack terms of one side: mobility, king danger, threats, pawn shield, passed pawns. `Pesto` weights the counts; `Terms` lists
-//! them for the tuner.
+//! Attack terms of one side: mobility, king danger, threats, pawn shield, passed pawns. `terms` numbers the counts.
 
 use cozy_chess::{
     get_bishop_moves, get_king_moves, get_knight_moves, get_rook_moves, BitBoard, Board, Color,
