@@ -49,9 +49,7 @@ pub fn legal_action<G: Game>(state: &G, Number(number): Number) -> Result<u16, E
     let action =
         u16::try_from(number).ok().filter(|&action| usize::from(action) < state.dimensions().num_actions && state.is_legal(action));
     action.ok_or_else(|| {
-        let mut legal = Vec::new();
-        state.legal_actions(&mut legal);
-        let texts: Vec<String> = legal.iter().take(40).map(|&a| format!("{a} ({})", state.action_to_string(a))).collect();
+        let texts: Vec<String> = state.legal().iter().take(40).map(|&a| format!("{a} ({})", state.action_to_string(a))).collect();
         Error::InvalidAction(format!("action {number} is not legal here; legal actions: {}", texts.join(", ")))
     })
 }
@@ -150,9 +148,7 @@ macro_rules! state_class {
 
             fn after(&self, action: Number) -> Result<Self, Error> {
                 let action = legal_action(&self.0, action)?;
-                let mut next = self.0.clone();
-                next.play(action);
-                Ok(Self(next, self.1.as_ref().map(|record| record.and(action))))
+                Ok(Self(self.0.after(action), self.1.as_ref().map(|record| record.and(action))))
             }
         }
 
@@ -169,11 +165,7 @@ macro_rules! state_class {
 
             /// Returns the legal actions; none if the game is over.
             fn legal_actions(&self) -> PyResult<Vec<u16>> {
-                guarded(|| {
-                    let mut actions = Vec::new();
-                    self.0.legal_actions(&mut actions);
-                    Ok(actions)
-                })
+                guarded(|| Ok(self.0.legal()))
             }
 
             /// Returns the state after `action`.

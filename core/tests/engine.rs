@@ -75,7 +75,7 @@ fn root_visits<G: Analyzed>(forest: &Forest<Compiled<G>>, index: usize) -> Vec<(
 fn searched<G: Analyzed>(config: SearchConfig, threads: usize, states: &[G], simulations: u64, seed: u64) -> Forest<Compiled<G>> {
     let mut forest = forest::<Compiled<G>>(SearchConfig { threads, ..config }).expect("a valid config");
     for (row, state) in states.iter().enumerate() {
-        forest.plant(state.clone(), tree_key(seed, 0, row as u64)).expect("a game that goes on");
+        forest.plant_all(vec![(state.clone(), tree_key(seed, 0, row as u64))], &[]).expect("a game that goes on");
         forest.allow(row, simulations).expect("a tree");
     }
     forest.run(false, &|| false);
@@ -84,11 +84,9 @@ fn searched<G: Analyzed>(config: SearchConfig, threads: usize, states: &[G], sim
 
 fn opening<G: Analyzed>(numbers: &[u16]) -> G {
     let mut state = G::start();
-    let mut legal = Vec::new();
     for &number in numbers {
-        state.legal_actions(&mut legal);
-        let mut after = state.clone();
-        after.play(legal[number as usize % legal.len()]);
+        let legal = state.legal();
+        let after = state.after(legal[number as usize % legal.len()]);
         if after.outcome().is_some() {
             break;
         }
@@ -144,7 +142,7 @@ proptest! {
         let config = SearchConfig { leaf: LeafKind::External, in_flight, solve, ..config::<TicTacToe>() };
         let plant = || {
             let mut forest = forest::<Compiled<TicTacToe>>(config.clone()).expect("a valid config");
-            forest.plant(opening(&[4, 0, 3]), seed).expect("a game that goes on");
+            forest.plant_all(vec![(opening(&[4, 0, 3]), seed)], &[]).expect("a game that goes on");
             forest.allow(0, 10_000).expect("a tree");
             forest
         };

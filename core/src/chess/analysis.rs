@@ -162,17 +162,11 @@ fn replies_by_table(state: &Chess) -> Option<Vec<(Action, u16)>> {
 /// Returns each legal move with the plies to the opponent's mate after it, by mate searches to depth `moves`; None if one of them
 /// exceeds `budget` nodes.
 fn replies_by_search(state: &Chess, moves: u32, budget: u64) -> Option<Vec<(Action, u16)>> {
-    let mut legal = Vec::new();
-    state.legal_actions(&mut legal);
-    let mate_after = |action: Action| {
-        let mut next = state.clone();
-        next.play(action);
-        match mate_search(&next, moves, Some(budget), &|| false).ok()?.verdict {
-            Verdict::MateIn(moves) => Some((action, plies(moves))),
-            _ => None,
-        }
+    let mate_after = |action: Action| match mate_search(&state.after(action), moves, Some(budget), &|| false).ok()?.verdict {
+        Verdict::MateIn(moves) => Some((action, plies(moves))),
+        _ => None,
     };
-    legal.into_iter().map(mate_after).collect()
+    state.legal().into_iter().map(mate_after).collect()
 }
 
 /// Converts mate in n moves to plies, 2n - 1.

@@ -133,9 +133,7 @@ impl Game for Breakthrough {
 
     fn parse_action(&self, text: &str) -> Result<Action, Error> {
         let squares = |text: &str| text.trim().to_ascii_lowercase().replace(['x', '*'], "");
-        let mut legal = Vec::new();
-        self.legal_actions(&mut legal);
-        let written = legal.into_iter().find(|&action| squares(&self.action_to_string(action)) == squares(text));
+        let written = self.legal().into_iter().find(|&action| squares(&self.action_to_string(action)) == squares(text));
         written.map_or_else(|| parse_by_name(self, text), Ok)
     }
 

@@ -3,9 +3,8 @@
 use std::fmt;
 
 use super::analysis::{Analyzed, NoAnalysis};
-use super::board_text::{parse_by_name, stone_symbol, write_status};
+use super::board_text::{stone_symbol, write_status};
 use super::game::win_for;
-use crate::error::Error;
 use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
 
@@ -219,10 +218,6 @@ impl Game for ConnectFour {
         (u32::from(action) + 1).to_string()
     }
 
-    fn parse_action(&self, text: &str) -> Result<Action, Error> {
-        parse_by_name(self, text)
-    }
-
     /// Planes (row 0 is the top row): stones of the player to move, stones of the other. Scalar: 1 if player 0 is to move, else 0.
     fn pack_observation(&self, planes: &mut [u64], scalars: &mut [f32]) {
         planes[..2].copy_from_slice(&self.own_and_other().map(Self::plane));
@@ -251,6 +246,7 @@ impl Analyzed for ConnectFour {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use crate::runtime::random::Purpose;
 
     fn after(columns: &[Action]) -> ConnectFour {

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::{BitAnd, BitOr};
 
 use super::analysis::{Analyzed, NoAnalysis};
-use super::board_text::{parse_by_name, square_name, write_board, write_status};
+use super::board_text::{square_name, write_board, write_status};
 use super::game::win_for;
 use super::ranked_bits::RankedBits;
 use crate::error::Error;
@@ -256,10 +256,6 @@ impl Game for Hex {
         square_name(action, self.size.into())
     }
 
-    fn parse_action(&self, text: &str) -> Result<Action, Error> {
-        parse_by_name(self, text)
-    }
-
     /// Planes: stones of the player to move, stones of the other, in the coordinates of the actions whoever is to move. Scalar: 1
     /// if player 0 is to move, else 0; it tells which edges to connect.
     fn pack_observation(&self, planes: &mut [u64], scalars: &mut [f32]) {
@@ -329,14 +325,7 @@ mod tests {
     }
 
     fn value(game: &Hex) -> i8 {
-        let mut legal = Vec::new();
-        game.legal_actions(&mut legal);
-        let value_after = |action: Action| {
-            let mut next = *game;
-            next.play(action);
-            value(&next)
-        };
-        let values = legal.into_iter().map(value_after);
+        let values = game.legal().into_iter().map(|action| value(&game.after(action)));
         game.outcome().unwrap_or_else(|| if game.turn == 0 { values.max() } else { values.min() }.expect("a legal action"))
     }
 

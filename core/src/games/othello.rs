@@ -6,9 +6,8 @@
 use std::fmt;
 
 use super::analysis::{Analyzed, NoAnalysis};
-use super::board_text::{parse_by_name, square_name, write_board, write_status};
+use super::board_text::{square_name, write_board, write_status};
 use super::ranked_bits::RankedBits;
-use crate::error::Error;
 use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
 
@@ -201,10 +200,6 @@ impl Game for Othello {
             PASS => "pass".to_owned(),
             square => square_name(square, 8),
         }
-    }
-
-    fn parse_action(&self, text: &str) -> Result<Action, Error> {
-        parse_by_name(self, text)
     }
 
     /// Planes: discs of the player to move, discs of the other. Scalar: 1 if player 0 is to move, else 0.

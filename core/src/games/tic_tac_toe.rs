@@ -202,17 +202,14 @@ mod tests {
 
     fn walk(game: TicTacToe, seen: &mut HashSet<TicTacToe>, ends: &mut [u32; 3]) {
         seen.insert(game);
-        let mut legal = Vec::new();
-        game.legal_actions(&mut legal);
+        let legal = game.legal();
         assert_eq!(legal.is_empty(), game.outcome().is_some());
         assert!((0..20).all(|action| game.is_legal(action) == legal.contains(&action)));
         if let Some(result) = game.outcome() {
             ends[(1 - result) as usize] += 1;
         }
         for action in legal {
-            let mut next = game;
-            next.play(action);
-            walk(next, seen, ends);
+            walk(game.after(action), seen, ends);
         }
     }
 

@@ -44,11 +44,8 @@ pub fn ending(state: &Chess) -> Option<Ending> {
 /// Returns each legal action with the result of the position after it, for the side to move there. Mate is a loss in 0 plies.
 #[must_use]
 pub fn moves(state: &Chess) -> Vec<(Action, Option<Ending>)> {
-    let mut legal = Vec::new();
-    state.legal_actions(&mut legal);
     let after = |action: Action| {
-        let mut next = state.clone();
-        next.play(action);
+        let next = state.after(action);
         let known = match next.outcome_in_search() {
             Some(0) => Some(Ending::Drawn),
             Some(_) => Some(Ending::Loses(0)),
@@ -56,7 +53,7 @@ pub fn moves(state: &Chess) -> Vec<(Action, Option<Ending>)> {
         };
         (action, known)
     };
-    legal.into_iter().map(after).collect()
+    state.legal().into_iter().map(after).collect()
 }
 
 /// Returns the optimal line to the mate; empty without one.

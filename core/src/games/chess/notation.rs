@@ -46,8 +46,7 @@ pub(super) fn refusal(game: &Chess, text: &str, why: &str) -> Error {
     if let Some(end) = game.termination() {
         return Error::InvalidAction(format!("{short:?} cannot be played: the game is over by {}", end.name().replace('_', " ")));
     }
-    let mut actions = Vec::new();
-    game.legal_actions(&mut actions);
+    let actions = game.legal();
     let listed: Vec<String> = actions
         .iter()
         .take(MAX_LISTED)

@@ -54,40 +54,23 @@ pub(crate) mod tests {
         "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10",
     ];
 
-    fn check(position: usize, counts: &[u64]) {
-        let game = Chess::from_fen(POSITIONS[position]).unwrap();
-        for (depth, &nodes) in counts.iter().enumerate() {
-            assert_eq!(perft(&game, depth as u32), nodes, "position {} at depth {depth}", position + 1);
+    /// Counts at depths 0 and up.
+    const COUNTS: [&[u64]; 6] = [
+        &[1, 20, 400, 8_902, 197_281, 4_865_609],
+        &[1, 48, 2_039, 97_862, 4_085_603, 193_690_690],
+        &[1, 14, 191, 2_812, 43_238, 674_624, 11_030_083],
+        &[1, 6, 264, 9_467, 422_333, 15_833_292],
+        &[1, 44, 1_486, 62_379, 2_103_487, 89_941_194],
+        &[1, 46, 2_079, 89_890, 3_894_594, 164_075_551],
+    ];
+
+    #[test]
+    fn perft_matches_the_wiki() {
+        for (fen, counts) in POSITIONS.into_iter().zip(COUNTS) {
+            let game = Chess::from_fen(fen).unwrap();
+            for (depth, &nodes) in (0..).zip(counts) {
+                assert_eq!(perft(&game, depth), nodes, "{fen} at depth {depth}");
+            }
         }
-    }
-
-    #[test]
-    fn perft_matches_wiki_position_1() {
-        check(0, &[1, 20, 400, 8_902, 197_281, 4_865_609]);
-    }
-
-    #[test]
-    fn perft_matches_wiki_position_2() {
-        check(1, &[1, 48, 2_039, 97_862, 4_085_603, 193_690_690]);
-    }
-
-    #[test]
-    fn perft_matches_wiki_position_3() {
-        check(2, &[1, 14, 191, 2_812, 43_238, 674_624, 11_030_083]);
-    }
-
-    #[test]
-    fn perft_matches_wiki_position_4() {
-        check(3, &[1, 6, 264, 9_467, 422_333, 15_833_292]);
-    }
-
-    #[test]
-    fn perft_matches_wiki_position_5() {
-        check(4, &[1, 44, 1_486, 62_379, 2_103_487, 89_941_194]);
-    }
-
-    #[test]
-    fn perft_matches_wiki_position_6() {
-        check(5, &[1, 46, 2_079, 89_890, 3_894_594, 164_075_551]);
     }
 }
