@@ -161,94 +161,7 @@ impl Analyzed for Breakthrough {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-    use crate::runtime::random::Purpose;
-
-    /// The owners of the squares, by rows from the top.
-    type Squares = [Option<u8>; 64];
-
-    /// The legal moves by origin and target, in the order of the actions.
-    fn moves(squares: &Squares, turn: u8) -> Vec<(usize, usize)> {
-        let forward = if turn == 0 { 1 } else { -1 };
-        let on_board = |place: i32| (0..8).contains(&place);
-        let rows: Vec<i32> = if turn == 0 { (0..8).collect() } else { (0..8).rev().collect() };
-        let mut found = vec![];
-        for right in [-1, 0, 1] {
-            for (&row, column) in rows.iter().flat_map(|row| (0..8).map(move |column| (row, column))) {
-                let origin = (row * 8 + column) as usize;
-                if squares[origin] != Some(turn) || !on_board(row + forward) || !on_board(column + right) {
-                    continue;
-                }
-                let target = ((row + forward) * 8 + column + right) as usize;
-                if squares[target].is_none() || (right != 0 && squares[target] == Some(1 - turn)) {
-                    found.push((origin, target));
-                }
-            }
-        }
-        found
-    }
-
-    fn winner(squares: &Squares) -> Option<u8> {
-        let arrived = |player: u8, last: &[Option<u8>]| last.contains(&Some(player)) || !squares.contains(&Some(1 - player));
-        [(0, &squares[56..]), (1, &squares[..8])].into_iter().find(|(player, last)| arrived(*player, last)).map(|(player, _)| player)
-    }
-
-    fn name(square: usize) -> String {
-        format!("{}{}", char::from(b'a' + (square % 8) as u8), 8 - square / 8)
-    }
-
-    proptest! {
-        #[test]
-        fn random_games_match_squares(seed: u64) {
-            let mut random = Random::new(seed, Purpose::Playout);
-            let mut squares: Squares = std::array::from_fn(|square| match square / 8 { 0 | 1 => Some(0), 6 | 7 => Some(1), _ => None });
-            let (mut game, mut turn, mut legal) = (Breakthrough::start(), 0, vec![]);
-            loop {
-                let winner = winner(&squares);
-                let expected = if winner.is_some() { vec![] } else { moves(&squares, turn) };
-                prop_assert_eq!(game.outcome(), winner.map(win_for), "{}", game);
-                prop_assert_eq!(game.to_play(), turn);
-                game.legal_actions(&mut legal);
-                prop_assert!((0..300).all(|action| game.is_legal(action) == legal.contains(&action)));
-                let targets = expected.iter().map(|&(origin, target)| {
-                    let capture = if squares[target].is_some() { "x" } else { "" };
-                    format!("{}{capture}{}", name(origin), name(target))
-                });
-                let names: Vec<String> = legal.iter().map(|&action| game.action_to_string(action)).collect();
-                prop_assert_eq!(&names, &targets.collect::<Vec<_>>(), "{}", game);
-                let drawn: String = game.to_string().lines().take(9).flat_map(|row| row.chars().filter(|symbol| "XO.".contains(*symbol))).collect();
-                let symbols = squares.iter().map(|square| square.map_or('.', |owner| if owner == 0 { 'X' } else { 'O' }));
-                prop_assert_eq!(drawn, symbols.collect::<String>());
-
-                let (mut planes, mut scalars) = ([0; 2], [9.0]);
-                game.pack_observation(&mut planes, &mut scalars);
-                prop_assert_eq!(scalars, [if turn == 0 { 1.0 } else { 0.0 }]);
-                let from_top = |bit: usize| if turn == 0 { bit } else { bit ^ 56 };
-                for (plane, owner) in planes.into_iter().zip([turn, 1 - turn]) {
-                    prop_assert!((0..64).all(|bit| (plane >> bit & 1 != 0) == (squares[from_top(bit)] == Some(owner))));
-                }
-
-                if legal.is_empty() {
-                    prop_assert!(winner.is_some());
-                    break;
-                }
-                let chosen = random.clone().choose(legal.len() as u32) as usize;
-                let (before, mut by_random) = (game, game);
-                by_random.play_random(&mut random);
-                game.play(legal[chosen]);
-                prop_assert_eq!(game, by_random);
-                let (name, plain) = (&names[chosen], names[chosen].replace('x', ""));
-                for text in [name, &plain, &format!(" {}*", plain.to_uppercase())] {
-                    prop_assert_eq!(before.parse_action(text), Ok(legal[chosen]));
-                }
-                let (origin, target) = expected[chosen];
-                squares[target] = squares[origin].take();
-                turn = 1 - turn;
-            }
-        }
-    }
 
     #[test]
     fn board_text_has_rank_8_at_the_top() {
@@ -262,7 +175,10 @@ mod tests {
     #[test]
     fn capture_of_all_pieces_wins() {
         let mut game = Breakthrough { own: 1 << 20, other: 1 << 29, turn: 1 };
-        assert_eq!(game.parse_action("e3xf4").map(|action| game.play(action)), Ok(()));
+        let action = game.parse_action("e3xf4").expect("legal");
+        assert_eq!((game.action_to_string(action).as_str(), game.parse_action("e3f4")), ("e3xf4", Ok(action)));
+        assert_eq!(game.parse_action(" E3F4* "), Ok(action));
+        game.play(action);
         assert_eq!((game.outcome(), game.own), (Some(-1), 0));
         assert!(game.to_string().ends_with("O wins"));
     }

@@ -245,13 +245,4 @@ mod tests {
         assert!(after(&[0, 3, 1, 4, 8, 5]).to_string().ends_with("O wins"));
         assert!(after(&[0, 1, 2, 4, 3, 5, 7, 6, 8]).to_string().ends_with("draw"));
     }
-
-    #[test]
-    fn observation_is_from_the_perspective_of_the_mover() {
-        let (mut planes, mut scalars) = ([0; 2], [9.0]);
-        after(&[4, 0, 8]).pack_observation(&mut planes, &mut scalars);
-        assert_eq!((planes, scalars), ([1, 1 << 4 | 1 << 8], [0.0]));
-        after(&[4, 0]).pack_observation(&mut planes, &mut scalars);
-        assert_eq!((planes, scalars), ([1 << 4, 1], [1.0]));
-    }
 }
