@@ -54,6 +54,18 @@ pub fn legal_action<G: Game>(state: &G, Number(number): Number) -> Result<u16, E
     })
 }
 
+/// Extracts states of one game; the error of another one names its index and says what is `right`.
+pub fn states_of<S: PyClass>(states: &[Bound<'_, PyAny>], right: &str) -> PyResult<Vec<Py<S>>> {
+    let one = |(row, state): (usize, &Bound<'_, PyAny>)| match state.cast::<S>() {
+        Ok(state) => Ok(state.clone().unbind()),
+        Err(_) => {
+            let class = state.get_type().name()?;
+            Err(Error::InvalidArgument(format!("states[{row}] is of the class {class}: {right}"))).or_python()
+        }
+    };
+    states.iter().enumerate().map(one).collect()
+}
+
 /// Returns a compiled playout policy by its name.
 pub fn playout_policy(name: &str) -> PyResult<PlayoutPolicy> {
     match name {
