@@ -1,9 +1,9 @@
 //! Static evaluation: PeSTO's piece-square tables plus positional terms, tapered from middlegame to endgame. Scores are centipawns
 //! for the side to move and colour-symmetric.
 
-mod attacks;
+pub(super) mod attacks;
 pub(super) mod bare_king;
-mod pawns;
+pub(super) mod pawns;
 mod terms;
 mod weights;
 
