@@ -72,8 +72,7 @@ impl<W: World> SearchState<W> {
             return false;
         }
         let key = fold(self.key, self.simulations + in_flight as u64);
-        let start = self.descent_start(tree, config, in_flight as u32, key, descent);
-        descent.begin(tree, &self.root, start);
+        self.return_to_root(tree, config, key, descent);
         true
     }
 

@@ -7,7 +7,7 @@ use crate::search::config::WorldConfig;
 use crate::search::evaluate::LeafKind;
 use crate::search::move_ordering::order_edges;
 use crate::search::path::TraceRow;
-use crate::search::select::{descend, Descent, DescentStart, Reached};
+use crate::search::select::{descend, Descent, Reached};
 use crate::search::sequential_halving::Schedule;
 use crate::search::tree_search::{SearchState, Stop, MAX_SCHEDULE, ROOT_EVALUATION, SIMULATIONS_PER_CHECK};
 use crate::search::{backup, expand, interleaved, leaf_analysis};
@@ -46,8 +46,7 @@ impl<W: World> SearchState<W> {
     #[inline]
     fn simulate(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) {
         let key = fold(self.key, self.simulations);
-        let start = self.descent_start(tree, config, 0, key, descent);
-        descent.begin(tree, &self.root, start);
+        self.return_to_root(tree, config, key, descent);
         let reached = descend::<W>(tree, config, descent, &mut self.journal);
         let exact = match reached {
             Reached::New => self.expand_terminal(tree, config, descent),
@@ -142,28 +141,6 @@ impl<W: World> SearchState<W> {
                 self.schedule = Some(Arc::new(schedule));
             }
         }
-    }
-
-    /// Returns how the next descent begins, with `in_flight` leaves of this tree pending.
-    #[inline]
-    pub(super) fn descent_start(
-        &self,
-        tree: &Tree,
-        config: &WorldConfig<W>,
-        in_flight: u32,
-        key: u64,
-        descent: &mut Descent<W::State>,
-    ) -> DescentStart {
-        let scheduled_edge = self.scheduled_edge(tree, config, descent);
-        DescentStart { scheduled_edge, in_flight, key, forced_depth: self.forced_depth, bounds: self.bounds }
-    }
-
-    /// Returns the place to follow at the root by the schedule.
-    #[inline]
-    fn scheduled_edge(&self, tree: &Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> Option<usize> {
-        let (schedule, rule) = (self.schedule.as_ref()?, config.rule.sequential_halving()?);
-        let started = self.simulations + self.pending.len() as u64;
-        Some(schedule.choose(&rule.completed_q, tree, started, config.trace, &mut descent.scores))
     }
 
     /// Adds the node and edges of a new position of a compiled world, if moves have priors.
