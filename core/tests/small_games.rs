@@ -146,7 +146,7 @@ struct ReferenceBreakthrough;
 
 /// Origin and target of a move: the action is numbered from the mover's side.
 fn squares(turn: u8, action: Action) -> (usize, Option<usize>) {
-    let (origin, forward) = if turn == 0 { (action / 3, 1) } else { (action / 3 ^ 56, -1) };
+    let (origin, forward) = if turn == 0 { (action / 3, 1) } else { ((action / 3) ^ 56, -1) };
     let step = (forward, i32::from(action % 3) - 1);
     (usize::from(origin), ray(origin.into(), step, 8, 8).first().copied())
 }
@@ -155,7 +155,12 @@ impl Rules for ReferenceBreakthrough {
     type Fast = Breakthrough;
 
     fn start(_: &Breakthrough) -> Cells {
-        (0..64).map(|square| [Some(0), None, Some(1)][(square / 16 + 1) / 2]).collect()
+        let owner = |square| match square / 8 {
+            0 | 1 => Some(0),
+            6 | 7 => Some(1),
+            _ => None,
+        };
+        (0..64).map(owner).collect()
     }
 
     /// By direction first.
