@@ -119,9 +119,10 @@ pub(crate) fn lock_all() -> MutexGuard<'static, ()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::games::chess::fixtures::{game, play};
 
     fn known(fen: &str) -> Option<Ending> {
-        ending(&Chess::from_fen(fen).expect("a position"))
+        ending(&game(fen))
     }
 
     #[test]
@@ -139,11 +140,10 @@ mod tests {
         assert_eq!(known("7k/8/5K2/8/8/8/8/R7 w - - 98 80"), None);
         assert_eq!(known("8/8/8/8/8/4k3/4P3/4K3 w - - 98 80"), Some(Ending::Drawn));
         // A further occurrence would be the third, so no win is claimed.
-        let mut game = Chess::from_fen("7k/8/5K2/8/8/8/8/R7 w - - 0 1").expect("a position");
+        let mut game = game("7k/8/5K2/8/8/8/8/R7 w - - 0 1");
         for text in ["Ra2", "Kg8", "Ra1", "Kh8"] {
             assert!(ending(&game).is_some());
-            let action = game.parse_action(text).expect("a move");
-            game.play(action);
+            play(&mut game, text);
         }
         assert_eq!((game.repetitions(), ending(&game)), (1, None));
     }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn lines_end_in_mate() {
         for fen in ["8/8/8/8/8/2k5/8/K6R w - - 0 1", "8/8/8/4k3/8/8/4P3/4K3 b - - 0 1", "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"] {
-            let mut game = Chess::from_fen(fen).expect("a position");
+            let mut game = game(fen);
             let Some(Ending::Wins(plies) | Ending::Loses(plies)) = ending(&game) else {
                 assert!(line(&game).is_empty());
                 continue;

@@ -66,10 +66,7 @@ pub(super) fn refusal(game: &Chess, text: &str, why: &str) -> Error {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    fn game(fen: &str) -> Chess {
-        Chess::from_fen(fen).unwrap()
-    }
+    use crate::games::chess::fixtures::game;
 
     #[test]
     fn errors_list_legal_moves() {

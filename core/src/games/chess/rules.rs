@@ -126,18 +126,8 @@ fn is_insufficient_light(board: &Board) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::games::chess::fixtures::{game, play};
     use crate::games::Game;
-
-    fn game(fen: &str) -> Chess {
-        Chess::from_fen(fen).unwrap()
-    }
-
-    fn play(game: &mut Chess, moves: &str) {
-        for text in moves.split_whitespace() {
-            let action = game.parse_action(text).unwrap();
-            game.play(action);
-        }
-    }
 
     #[test]
     fn mate_and_stalemate_end_the_game() {

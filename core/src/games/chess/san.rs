@@ -160,12 +160,9 @@ impl Pattern {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use crate::games::chess::fixtures::game;
     use crate::games::chess::Chess;
     use crate::games::Game;
-
-    fn game(fen: &str) -> Chess {
-        Chess::from_fen(fen).unwrap()
-    }
 
     #[test]
     fn moves_format_and_parse() {
