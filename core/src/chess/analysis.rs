@@ -45,20 +45,15 @@ impl Analyzed for Chess {
     type Analysis = ChessAnalysis;
 }
 
-/// Returns a set of categories as a bit mask of tags.
-const fn tags(categories: &[MoveCategory]) -> u16 {
-    let (mut mask, mut at) = (0, 0);
-    while at < categories.len() {
-        mask |= 1 << categories[at] as u16;
-        at += 1;
-    }
-    mask
+/// Returns the set of one category, as a bit mask of tags.
+const fn tag(category: MoveCategory) -> u16 {
+    1 << category as u16
 }
 
 /// The categories of quiet moves.
 const QUIET: u16 = {
     use MoveCategory::{Check, HistoryHeuristic, KillerMove1, KillerMove2, OtherQuiet};
-    tags(&[KillerMove1, KillerMove2, Check, HistoryHeuristic, OtherQuiet])
+    tag(KillerMove1) | tag(KillerMove2) | tag(Check) | tag(HistoryHeuristic) | tag(OtherQuiet)
 };
 /// The categories up to `Check`.
 const TACTICAL: u16 = (1 << (MoveCategory::Check as u16 + 1)) - 1;
