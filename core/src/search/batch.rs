@@ -35,10 +35,10 @@ impl<W: World> SearchState<W> {
     /// Gathers until the batch is full: `in_flight` leaves, no simulation budget left, or a descent that ends at a leaf in flight.
     /// External worlds gather one leaf at a time, because only `step` tells whether it is terminal.
     pub(crate) fn gather(&mut self, tree: &mut Tree, config: &WorldConfig<W>) {
-        let mut descents = interleaved::borrow_descents::<W>(&self.root);
-        self.open_batch(tree, config, &mut descents[0]);
-        self.continue_batch(tree, config, &mut descents[0]);
-        interleaved::return_descents::<W>(descents);
+        self.with_descent(|this, descent| {
+            this.open_batch(tree, config, descent);
+            this.continue_batch(tree, config, descent);
+        });
     }
 
     /// Opens a batch unless one is open.

@@ -15,32 +15,28 @@ use crate::tree::{NodeIndex, Tree, ROOT, UNPROVEN};
 use std::sync::Arc;
 
 impl<W: World> SearchState<W> {
-    pub(super) fn run_sequential(&mut self, tree: &mut Tree, config: &WorldConfig<W>, until_simulation: u64, stop: Stop<'_>) {
+    /// Calls `work` with one of this thread's descents.
+    pub(super) fn with_descent(&mut self, work: impl FnOnce(&mut Self, &mut Descent<W::State>)) {
         let mut descents = interleaved::borrow_descents::<W>(&self.root);
-        self.run_sequential_with(tree, config, until_simulation, stop, &mut descents[0]);
+        work(self, &mut descents[0]);
         interleaved::return_descents::<W>(descents);
     }
 
-    fn run_sequential_with(
-        &mut self,
-        tree: &mut Tree,
-        config: &WorldConfig<W>,
-        until_simulation: u64,
-        stop: Stop<'_>,
-        descent: &mut Descent<W::State>,
-    ) {
-        self.prepare_root_with(tree, config, descent);
-        let mut left = SIMULATIONS_PER_CHECK;
-        while self.simulations < until_simulation && self.wants_more(tree, config) {
-            self.simulate(tree, config, descent);
-            left -= 1;
-            if left == 0 {
-                if stop() {
-                    return;
+    pub(super) fn run_sequential(&mut self, tree: &mut Tree, config: &WorldConfig<W>, until_simulation: u64, stop: Stop<'_>) {
+        self.with_descent(|this, descent| {
+            this.prepare_root_with(tree, config, descent);
+            let mut left = SIMULATIONS_PER_CHECK;
+            while this.simulations < until_simulation && this.wants_more(tree, config) {
+                this.simulate(tree, config, descent);
+                left -= 1;
+                if left == 0 {
+                    if stop() {
+                        return;
+                    }
+                    left = SIMULATIONS_PER_CHECK;
                 }
-                left = SIMULATIONS_PER_CHECK;
             }
-        }
+        });
     }
 
     #[inline]
@@ -100,9 +96,7 @@ impl<W: World> SearchState<W> {
 
     /// Analyzes and evaluates the root inside the engine, unless done; then adds noise and begins the schedule.
     pub(crate) fn prepare_root(&mut self, tree: &mut Tree, config: &WorldConfig<W>) {
-        let mut descents = interleaved::borrow_descents::<W>(&self.root);
-        self.prepare_root_with(tree, config, &mut descents[0]);
-        interleaved::return_descents::<W>(descents);
+        self.with_descent(|this, descent| this.prepare_root_with(tree, config, descent));
     }
 
     /// `prepare_root` with a borrowed descent.
