@@ -13,7 +13,7 @@ use std::fmt;
 use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{parse_by_name, write_board, write_status};
 use super::game::win_for;
-use super::ranked_bits::RankedBits;
+use super::ranked_bits::{bits, RankedBits};
 use crate::error::Error;
 use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
@@ -97,11 +97,8 @@ impl Game for Breakthrough {
 
     fn legal_actions(&self, actions: &mut Vec<Action>) {
         actions.clear();
-        for (direction, mut origins) in (0..).zip(self.origins()) {
-            while origins != 0 {
-                actions.push(3 * origins.trailing_zeros() as Action + direction);
-                origins &= origins - 1;
-            }
+        for (direction, origins) in (0..).zip(self.origins()) {
+            actions.extend(bits(origins).map(|origin| 3 * origin + direction));
         }
     }
 

@@ -9,7 +9,7 @@ use std::ops::{BitAnd, BitOr};
 use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{square_name, write_board, write_status};
 use super::game::win_for;
-use super::ranked_bits::RankedBits;
+use super::ranked_bits::{bits, RankedBits};
 use crate::error::Error;
 use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
@@ -204,11 +204,8 @@ impl Game for Hex {
     fn legal_actions(&self, actions: &mut Vec<Action>) {
         actions.clear();
         if self.outcome().is_none() {
-            for (word, mut rest) in (0..).zip(self.empty().0) {
-                while rest != 0 {
-                    actions.push(64 * word + rest.trailing_zeros() as Action);
-                    rest &= rest - 1;
-                }
+            for (word, empty) in (0..).zip(self.empty().0) {
+                actions.extend(bits(empty).map(|bit| 64 * word + bit));
             }
         }
     }

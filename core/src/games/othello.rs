@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{square_name, write_board, write_status};
-use super::ranked_bits::RankedBits;
+use super::ranked_bits::{bits, RankedBits};
 use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
 
@@ -159,11 +159,7 @@ impl Game for Othello {
 
     fn legal_actions(&self, actions: &mut Vec<Action>) {
         actions.clear();
-        let mut rest = self.moves;
-        while rest != 0 {
-            actions.push(rest.trailing_zeros() as Action);
-            rest &= rest - 1;
-        }
+        actions.extend(bits(self.moves));
         if self.is_legal(PASS) {
             actions.push(PASS);
         }
