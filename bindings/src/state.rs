@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pondertree_core::games::{Compiled, Game};
-use pondertree_core::{for_each_game, games, playout, Error, PlayoutPolicy, Purpose, Random};
+use pondertree_core::{for_each_game, games, named, playout, Error, PlayoutPolicy, Purpose, Random};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyString, PyType};
@@ -64,17 +64,6 @@ pub fn states_of<S: PyClass>(states: &[Bound<'_, PyAny>], right: &str) -> PyResu
         }
     };
     states.iter().enumerate().map(one).collect()
-}
-
-/// Returns a compiled playout policy by its name.
-pub fn playout_policy(name: &str) -> PyResult<PlayoutPolicy> {
-    match name {
-        "random" => Ok(PlayoutPolicy::Random),
-        "decisive" => Ok(PlayoutPolicy::Decisive),
-        _ => {
-            Err(Error::InvalidArgument(format!("playout_policy {name:?} is unknown: \"random\" and \"decisive\" are compiled"))).or_python()
-        }
-    }
 }
 
 /// Returns the argument `name` of a constructor, which names the start: text; a size may be a number, too.
@@ -263,7 +252,7 @@ macro_rules! state_class {
             #[pyo3(signature = (key, policy, max_depth))]
             fn _playout(&self, key: u64, policy: &str, max_depth: Option<u32>) -> PyResult<(Option<i8>, Self)> {
                 guarded(|| {
-                    let policy = playout_policy(policy)?;
+                    let policy = named("policy", Some(policy), PlayoutPolicy::NAMES).or_python()?;
                     let mut state = self.0.clone();
                     let mut random = Random::new(key, Purpose::Playout);
                     let result = playout::<Compiled<$game>>(&mut state, policy, &mut random, max_depth.unwrap_or(u32::MAX));
