@@ -18,8 +18,7 @@ trait Rules {
     fn start(fast: &Self::Fast) -> Cells {
         vec![None; fast.dimensions().cells()]
     }
-    fn legal(cells: &Cells, turn: u8) -> Vec<Action> {
-        let _ = turn;
+    fn legal(cells: &Cells, _turn: u8) -> Vec<Action> {
         (0..cells.len() as Action).filter(|cell| cells[usize::from(*cell)].is_none()).collect()
     }
     fn play(cells: &mut Cells, turn: u8, action: Action) {
@@ -28,18 +27,13 @@ trait Rules {
     /// The result for player 0 if the game is over.
     fn result(cells: &Cells) -> Option<i8>;
     /// The cells in the order of observations for the player to move.
-    fn seen(cells: &Cells, turn: u8) -> Cells {
-        let _ = turn;
+    fn seen(cells: &Cells, _turn: u8) -> Cells {
         cells.clone()
     }
 }
 
 fn win_for(owner: u8) -> i8 {
-    if owner == 0 {
-        1
-    } else {
-        -1
-    }
+    1 - 2 * owner as i8
 }
 
 const DIRECTIONS: [(i32, i32); 8] = [(0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)];

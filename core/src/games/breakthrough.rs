@@ -12,7 +12,7 @@ use std::fmt;
 
 use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{parse_by_name, write_board, write_status};
-use super::game::win_for;
+use super::game::{pack_board, win_for};
 use super::ranked_bits::{bits, RankedBits};
 use crate::error::Error;
 use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
@@ -137,9 +137,7 @@ impl Game for Breakthrough {
     /// Planes: pieces of the player to move, pieces of the other; row 0 is the mover's first rank, column 0 the a-file. Scalar: 1 if
     /// player 0 is to move, else 0.
     fn pack_observation(&self, planes: &mut [u64], scalars: &mut [f32]) {
-        planes[0] = self.own;
-        planes[1] = self.other;
-        scalars[0] = f32::from(1 - self.turn);
+        pack_board([self.own, self.other], self.turn, planes, scalars);
     }
 }
 

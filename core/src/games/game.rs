@@ -223,6 +223,14 @@ pub(super) fn win_for(player: u8) -> i8 {
     1 - 2 * player as i8
 }
 
+/// Writes the observation of a board of one word: the pieces of the player to move, those of the other; 1 if player 0 is to move,
+/// else 0.
+#[inline]
+pub(super) fn pack_board(own_and_other: [u64; 2], to_play: u8, planes: &mut [u64], scalars: &mut [f32]) {
+    planes[..2].copy_from_slice(&own_and_other);
+    scalars[0] = f32::from(1 - to_play);
+}
+
 /// Unpacks an observation to `f32` planes of `(planes + scalars) * height * width` numbers.
 #[inline]
 pub fn unpack_observation(dimensions: Dimensions, planes: &[u64], scalars: &[f32], out: &mut [f32]) {

@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{square_name, write_board, write_status};
+use super::game::pack_board;
 use super::ranked_bits::{bits, RankedBits};
 use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
@@ -200,9 +201,7 @@ impl Game for Othello {
 
     /// Planes: discs of the player to move, discs of the other. Scalar: 1 if player 0 is to move, else 0.
     fn pack_observation(&self, planes: &mut [u64], scalars: &mut [f32]) {
-        planes[0] = self.own;
-        planes[1] = self.other;
-        scalars[0] = f32::from(1 - self.turn);
+        pack_board([self.own, self.other], self.turn, planes, scalars);
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{parse_by_name, square_name, write_board, write_status};
-use super::game::win_for;
+use super::game::{pack_board, win_for};
 use crate::error::Error;
 use crate::games::{Action, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
@@ -167,10 +167,8 @@ impl Game for TicTacToe {
 
     /// Planes: squares of the player to move, squares of the other. Scalar: 1 if player 0 is to move, else 0.
     fn pack_observation(&self, planes: &mut [u64], scalars: &mut [f32]) {
-        let player = self.to_play();
-        planes[0] = u64::from(self.stones[usize::from(player)]);
-        planes[1] = u64::from(self.stones[usize::from(player ^ 1)]);
-        scalars[0] = f32::from(1 - player);
+        let own = usize::from(self.to_play());
+        pack_board([self.stones[own], self.stones[own ^ 1]].map(u64::from), self.to_play(), planes, scalars);
     }
 }
 
