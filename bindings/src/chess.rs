@@ -13,13 +13,12 @@ use pyo3::prelude::*;
 
 use crate::call::{guarded, interruptible};
 use crate::errors::OrPython;
-use crate::state::{legal_action, states_of, Chess, Number};
+use crate::state::{states_of, with_legal, Chess, Number};
 
 /// Returns the centipawns that a legal action wins for its mover in the exchange on its target square.
 #[pyfunction]
 pub fn see(state: &Chess, action: Number, values: [i32; 5]) -> PyResult<i32> {
-    guarded(|| {
-        let action = legal_action(&state.0, action).or_python()?;
+    with_legal(&state.0, action, |action| {
         let [pawn, knight, bishop, rook, queen] = values;
         let values = SeeValues::new(pawn, knight, bishop, rook, queen);
         Ok(state.0.legal_move(action).map_or(0, |mv| chess::see(state.0.board(), mv, &values)))

@@ -54,6 +54,11 @@ pub fn legal_action<G: Game>(state: &G, Number(number): Number) -> Result<u16, E
     })
 }
 
+/// Runs `work` on the action `number` of a state, which must be legal.
+pub fn with_legal<G: Game, T>(state: &G, number: Number, work: impl FnOnce(u16) -> PyResult<T>) -> PyResult<T> {
+    guarded(|| work(legal_action(state, number).or_python()?))
+}
+
 /// Extracts states of one game; the error of another one names its index and says what is `right`.
 pub fn states_of<S: PyClass>(states: &[Bound<'_, PyAny>], right: &str) -> PyResult<Vec<Py<S>>> {
     let one = |(row, state): (usize, &Bound<'_, PyAny>)| match state.cast::<S>() {
@@ -237,10 +242,7 @@ macro_rules! state_class {
 
             /// Formats `action`.
             fn action_to_string(&self, action: Number) -> PyResult<String> {
-                guarded(|| {
-                    let action = legal_action(&self.0, action).or_python()?;
-                    Ok(self.0.action_to_string(action))
-                })
+                with_legal(&self.0, action, |action| Ok(self.0.action_to_string(action)))
             }
 
             /// Parses an action.
@@ -317,26 +319,17 @@ impl Chess {
 
     /// Returns `action` in standard algebraic notation.
     fn san(&self, action: Number) -> PyResult<String> {
-        guarded(|| {
-            let action = legal_action(&self.0, action).or_python()?;
-            self.0.san(action).or_python()
-        })
+        with_legal(&self.0, action, |action| self.0.san(action).or_python())
     }
 
     /// Returns whether `action` captures, en passant included.
     fn is_capture(&self, action: Number) -> PyResult<bool> {
-        guarded(|| {
-            let action = legal_action(&self.0, action).or_python()?;
-            Ok(self.0.is_capture(action))
-        })
+        with_legal(&self.0, action, |action| Ok(self.0.is_capture(action)))
     }
 
     /// Returns whether `action` gives check.
     fn gives_check(&self, action: Number) -> PyResult<bool> {
-        guarded(|| {
-            let action = legal_action(&self.0, action).or_python()?;
-            Ok(self.0.gives_check(action))
-        })
+        with_legal(&self.0, action, |action| Ok(self.0.gives_check(action)))
     }
 
     /// Earlier occurrences of this position since the last capture or pawn move: 2 is threefold.
