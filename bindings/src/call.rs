@@ -1,6 +1,7 @@
 //! Calls into the engine: a panic, which would surface as a `BaseException`, becomes `InternalError`.
 
 use std::any::Any as Payload;
+use std::cell::RefCell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -25,6 +26,28 @@ pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 fn message(payload: &(dyn Payload + Send)) -> &str {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message")
+}
+
+/// Runs long `work` detached from the interpreter. It polls its argument, which asks whether to stop and delivers signals; an
+/// exception raised there stops it and is returned.
+pub fn interruptible<T: Send>(
+    py: Python<'_>,
+    asked: impl Fn(Python<'_>) -> PyResult<bool> + Sync,
+    work: impl FnOnce(&dyn Fn() -> bool) -> T + Send,
+) -> PyResult<T> {
+    let ask = |py: Python<'_>| py.check_signals().and_then(|()| asked(py));
+    let (result, raised) = py.detach(|| {
+        let raised = RefCell::new(None);
+        let stop = || {
+            Python::attach(ask).unwrap_or_else(|error| {
+                *raised.borrow_mut() = Some(error);
+                true
+            })
+        };
+        let result = work(&stop);
+        (result, raised.into_inner())
+    });
+    raised.map_or(Ok(result), Err)
 }
 
 /// Panics for tests, inside `forest` if given, on this thread or on a worker of the thread pool.

@@ -1,6 +1,5 @@
 //! Python bindings of chess knowledge: exchanges, move categories, evaluation, quiescence, mates, endings.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -10,18 +9,16 @@ use pondertree_core::chess::mate::{self, Verdict};
 use pondertree_core::chess::quiescence::Quiescence;
 use pondertree_core::chess::{self, evaluation};
 use pondertree_core::chess::{CategoryOptions, SeeValues};
-use pondertree_core::Error;
 use pyo3::prelude::*;
 
-use crate::call::guarded;
+use crate::call::{guarded, interruptible};
 use crate::errors::OrPython;
-use crate::state::{legal_action, Chess, Number};
+use crate::state::{states_of, with_legal, Chess, Number};
 
 /// Returns the centipawns that a legal action wins for its mover in the exchange on its target square.
 #[pyfunction]
 pub fn see(state: &Chess, action: Number, values: [i32; 5]) -> PyResult<i32> {
-    guarded(|| {
-        let action = legal_action(&state.0, action).or_python()?;
+    with_legal(&state.0, action, |action| {
         let [pawn, knight, bishop, rook, queen] = values;
         let values = SeeValues::new(pawn, knight, bishop, rook, queen);
         Ok(state.0.legal_move(action).map_or(0, |mv| chess::see(state.0.board(), mv, &values)))
@@ -161,12 +158,11 @@ impl PestoWeights {
     fn features<'py>(&self, py: Python<'py>, states: Vec<Bound<'py, PyAny>>) -> PyResult<Counts<'py>> {
         guarded(|| {
             let states = positions(&states)?;
-            let terms = evaluation::Terms::new();
             let (mut starts, mut found, mut phases) = (vec![0], Vec::new(), Vec::new());
             py.detach(|| {
                 for state in &states {
                     let board = state.get().0.board();
-                    terms.count(board, &mut found);
+                    evaluation::count_terms(board, &mut found);
                     starts.push(found.len() as i64);
                     phases.push(self.0.eval_plus_game_phase(board).1);
                 }
@@ -204,17 +200,8 @@ impl PestoWeights {
 /// Sparse rows: offsets (one more than rows), terms, counts, phases.
 type Counts<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
 
-/// Extracts states of chess; an error names the index of another one.
 fn positions(states: &[Bound<'_, PyAny>]) -> PyResult<Vec<Py<Chess>>> {
-    let one = |(row, state): (usize, &Bound<'_, PyAny>)| match state.cast::<Chess>() {
-        Ok(state) => Ok(state.clone().unbind()),
-        Err(_) => {
-            let class = state.get_type().name()?;
-            let text = format!("states[{row}] is of the class {class}: Pesto values positions of chess alone (pondertree.games.Chess)");
-            Err(Error::InvalidArgument(text)).or_python()
-        }
-    };
-    states.iter().enumerate().map(one).collect()
+    states_of(states, "Pesto values positions of chess alone (pondertree.games.Chess)")
 }
 
 /// Returns (moves, the line's actions, visited positions): positive moves to a mate for the side to move, negative ones to a
@@ -229,25 +216,8 @@ pub fn mate_search(
     stop: Option<Py<PyAny>>,
 ) -> PyResult<(i64, Vec<u16>, u64)> {
     guarded(|| {
-        let asked = |py: Python<'_>| {
-            py.check_signals()?;
-            stop.as_ref().map_or(Ok(false), |stop| stop.call0(py)?.is_truthy(py))
-        };
-        let (answer, raised) = py.detach(|| {
-            let raised = RefCell::new(None);
-            let stop = || {
-                Python::attach(asked).unwrap_or_else(|error| {
-                    *raised.borrow_mut() = Some(error);
-                    true
-                })
-            };
-            let answer = mate::mate_search(&state.0, depth, budget, &stop);
-            (answer, raised.into_inner())
-        });
-        if let Some(error) = raised {
-            return Err(error);
-        }
-        let answer = answer.or_python()?;
+        let asked = |py: Python<'_>| stop.as_ref().map_or(Ok(false), |stop| stop.call0(py)?.is_truthy(py));
+        let answer = interruptible(py, asked, |stop| mate::mate_search(&state.0, depth, budget, stop))?.or_python()?;
         let moves = match answer.verdict {
             Verdict::MateIn(n) => i64::from(n),
             Verdict::MatedIn(n) => -i64::from(n),

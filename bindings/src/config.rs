@@ -12,7 +12,6 @@ use pyo3::Borrowed;
 
 use crate::chess::{MoveWeights, PestoWeights};
 use crate::errors::{to_python, OrPython};
-use crate::state::playout_policy;
 
 /// Fields by name, of a dict or of an object with attributes.
 struct PyFields<'a, 'py>(Borrowed<'a, 'py, PyAny>);
@@ -62,17 +61,17 @@ macro_rules! plain_fields {
 
 plain_fields!(bool, u8, u32, i32, u64, usize, f64, String, Option<u32>, Option<usize>, Option<String>, [f64; 10]);
 
-impl ReadField for LeafKind {
-    fn read(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
-        named(name, value.extract()?, Self::NAMES).or_python()
-    }
+macro_rules! named_fields {
+    ($($type:ty),*) => {
+        $(impl ReadField for $type {
+            fn read(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
+                named(name, value.extract()?, Self::NAMES).or_python()
+            }
+        })*
+    };
 }
 
-impl ReadField for PlayoutPolicy {
-    fn read(value: &Bound<'_, PyAny>, _name: &str) -> PyResult<Self> {
-        playout_policy(&value.extract::<String>()?)
-    }
-}
+named_fields!(LeafKind, PlayoutPolicy);
 
 impl ReadField for Rule {
     fn read(value: &Bound<'_, PyAny>, _name: &str) -> PyResult<Self> {

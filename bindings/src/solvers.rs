@@ -3,12 +3,11 @@
 use std::time::{Duration, Instant};
 
 use pondertree_core::solvers::connect_four::{self, SolveOptions};
-use pondertree_core::Error;
 use pyo3::prelude::*;
 
-use crate::call::{guarded, usable_cpus};
+use crate::call::{guarded, interruptible, usable_cpus};
 use crate::errors::OrPython;
-use crate::state::ConnectFour;
+use crate::state::{states_of, ConnectFour};
 
 /// (action, value, plies) of every legal action of a state, and the visited nodes.
 type Solved = (Vec<(u16, i8, Option<u32>)>, u64);
@@ -26,41 +25,17 @@ pub fn solve_connect_four(
     seconds: Option<f64>,
 ) -> PyResult<Vec<Option<Solved>>> {
     guarded(|| {
-        let states = positions(&states)?;
+        let states = states_of::<ConnectFour>(&states, "only states of pondertree.games.ConnectFour can be solved")?;
+        let states: Vec<_> = states.iter().map(|state| state.get().0).collect();
         let threads = threads.unwrap_or_else(usable_cpus);
         let options = SolveOptions { weak, threads, memory, max_nodes: max_nodes.unwrap_or(u64::MAX) };
         // Seconds beyond the clock's range are no limit.
         let deadline = seconds.and_then(|seconds| Instant::now().checked_add(Duration::try_from_secs_f64(seconds).ok()?));
-        let (solutions, raised) = py.detach(|| {
-            let mut raised = None;
-            let mut stop = || {
-                if let Err(error) = Python::attach(|py| py.check_signals()) {
-                    raised = Some(error);
-                }
-                raised.is_some() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
-            };
-            let solutions = connect_four::solve(&states, &options, &mut stop);
-            (solutions, raised)
-        });
-        if let Some(error) = raised {
-            return Err(error);
-        }
+        let asked = |_: Python<'_>| Ok(deadline.is_some_and(|deadline| Instant::now() >= deadline));
+        let solutions = interruptible(py, asked, |stop| connect_four::solve(&states, &options, &mut || stop()))?;
         let plain = |answer: connect_four::Solution| {
             (answer.moves.into_iter().map(|(action, ending)| (action, ending.value, ending.plies)).collect(), answer.nodes)
         };
         Ok(solutions.or_python()?.into_iter().map(|answer| answer.map(plain)).collect())
     })
-}
-
-/// Extracts states of Connect 4; an error names the index of another one.
-fn positions(states: &[Bound<'_, PyAny>]) -> PyResult<Vec<pondertree_core::games::connect_four::ConnectFour>> {
-    let one = |(row, state): (usize, &Bound<'_, PyAny>)| match state.cast::<ConnectFour>() {
-        Ok(state) => Ok(state.get().0),
-        Err(_) => {
-            let class = state.get_type().name()?;
-            let text = format!("states[{row}] is of the class {class}: only states of pondertree.games.ConnectFour can be solved");
-            Err(Error::InvalidArgument(text)).or_python()
-        }
-    };
-    states.iter().enumerate().map(one).collect()
 }

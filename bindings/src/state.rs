@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pondertree_core::games::{Compiled, Game};
-use pondertree_core::{for_each_game, games, playout, Error, PlayoutPolicy, Purpose, Random};
+use pondertree_core::{for_each_game, games, named, playout, Error, PlayoutPolicy, Purpose, Random};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyString, PyType};
@@ -49,22 +49,26 @@ pub fn legal_action<G: Game>(state: &G, Number(number): Number) -> Result<u16, E
     let action =
         u16::try_from(number).ok().filter(|&action| usize::from(action) < state.dimensions().num_actions && state.is_legal(action));
     action.ok_or_else(|| {
-        let mut legal = Vec::new();
-        state.legal_actions(&mut legal);
-        let texts: Vec<String> = legal.iter().take(40).map(|&a| format!("{a} ({})", state.action_to_string(a))).collect();
+        let texts: Vec<String> = state.legal().iter().take(40).map(|&a| format!("{a} ({})", state.action_to_string(a))).collect();
         Error::InvalidAction(format!("action {number} is not legal here; legal actions: {}", texts.join(", ")))
     })
 }
 
-/// Returns a compiled playout policy by its name.
-pub fn playout_policy(name: &str) -> PyResult<PlayoutPolicy> {
-    match name {
-        "random" => Ok(PlayoutPolicy::Random),
-        "decisive" => Ok(PlayoutPolicy::Decisive),
-        _ => {
-            Err(Error::InvalidArgument(format!("playout_policy {name:?} is unknown: \"random\" and \"decisive\" are compiled"))).or_python()
+/// Runs `work` on the action `number` of a state, which must be legal.
+pub fn with_legal<G: Game, T>(state: &G, number: Number, work: impl FnOnce(u16) -> PyResult<T>) -> PyResult<T> {
+    guarded(|| work(legal_action(state, number).or_python()?))
+}
+
+/// Extracts states of one game; the error of another one names its index and says what is `right`.
+pub fn states_of<S: PyClass>(states: &[Bound<'_, PyAny>], right: &str) -> PyResult<Vec<Py<S>>> {
+    let one = |(row, state): (usize, &Bound<'_, PyAny>)| match state.cast::<S>() {
+        Ok(state) => Ok(state.clone().unbind()),
+        Err(_) => {
+            let class = state.get_type().name()?;
+            Err(Error::InvalidArgument(format!("states[{row}] is of the class {class}: {right}"))).or_python()
         }
-    }
+    };
+    states.iter().enumerate().map(one).collect()
 }
 
 /// Returns the argument `name` of a constructor, which names the start: text; a size may be a number, too.
@@ -150,9 +154,7 @@ macro_rules! state_class {
 
             fn after(&self, action: Number) -> Result<Self, Error> {
                 let action = legal_action(&self.0, action)?;
-                let mut next = self.0.clone();
-                next.play(action);
-                Ok(Self(next, self.1.as_ref().map(|record| record.and(action))))
+                Ok(Self(self.0.after(action), self.1.as_ref().map(|record| record.and(action))))
             }
         }
 
@@ -169,11 +171,7 @@ macro_rules! state_class {
 
             /// Returns the legal actions; none if the game is over.
             fn legal_actions(&self) -> PyResult<Vec<u16>> {
-                guarded(|| {
-                    let mut actions = Vec::new();
-                    self.0.legal_actions(&mut actions);
-                    Ok(actions)
-                })
+                guarded(|| Ok(self.0.legal()))
             }
 
             /// Returns the state after `action`.
@@ -244,10 +242,7 @@ macro_rules! state_class {
 
             /// Formats `action`.
             fn action_to_string(&self, action: Number) -> PyResult<String> {
-                guarded(|| {
-                    let action = legal_action(&self.0, action).or_python()?;
-                    Ok(self.0.action_to_string(action))
-                })
+                with_legal(&self.0, action, |action| Ok(self.0.action_to_string(action)))
             }
 
             /// Parses an action.
@@ -259,7 +254,7 @@ macro_rules! state_class {
             #[pyo3(signature = (key, policy, max_depth))]
             fn _playout(&self, key: u64, policy: &str, max_depth: Option<u32>) -> PyResult<(Option<i8>, Self)> {
                 guarded(|| {
-                    let policy = playout_policy(policy)?;
+                    let policy = named("policy", Some(policy), PlayoutPolicy::NAMES).or_python()?;
                     let mut state = self.0.clone();
                     let mut random = Random::new(key, Purpose::Playout);
                     let result = playout::<Compiled<$game>>(&mut state, policy, &mut random, max_depth.unwrap_or(u32::MAX));
@@ -324,26 +319,17 @@ impl Chess {
 
     /// Returns `action` in standard algebraic notation.
     fn san(&self, action: Number) -> PyResult<String> {
-        guarded(|| {
-            let action = legal_action(&self.0, action).or_python()?;
-            self.0.san(action).or_python()
-        })
+        with_legal(&self.0, action, |action| self.0.san(action).or_python())
     }
 
     /// Returns whether `action` captures, en passant included.
     fn is_capture(&self, action: Number) -> PyResult<bool> {
-        guarded(|| {
-            let action = legal_action(&self.0, action).or_python()?;
-            Ok(self.0.is_capture(action))
-        })
+        with_legal(&self.0, action, |action| Ok(self.0.is_capture(action)))
     }
 
     /// Returns whether `action` gives check.
     fn gives_check(&self, action: Number) -> PyResult<bool> {
-        guarded(|| {
-            let action = legal_action(&self.0, action).or_python()?;
-            Ok(self.0.gives_check(action))
-        })
+        with_legal(&self.0, action, |action| Ok(self.0.gives_check(action)))
     }
 
     /// Earlier occurrences of this position since the last capture or pawn move: 2 is threefold.

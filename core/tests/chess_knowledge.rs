@@ -113,8 +113,7 @@ fn see_of_many_queens_is_bounded() {
 
 /// Reference implementation of the categories.
 fn reference_category(game: &Chess, hints: &CategoryOptions, scores: &[(Action, f64)], action: Action) -> MoveCategory {
-    let mut next = game.clone();
-    next.play(action);
+    let next = game.after(action);
     let mv = game.legal_move(action).expect("a legal move");
     let history = |action| scores.iter().find(|(other, _)| *other == action).map_or(0.0, |(_, score)| *score);
     let quiet = |action| !game.is_capture(action) && game.legal_move(action).and_then(|mv| mv.promotion) != Some(Piece::Queen);
@@ -148,9 +147,9 @@ fn reference_category(game: &Chess, hints: &CategoryOptions, scores: &[(Action, 
 #[test]
 fn categories_match_reference_implementation() {
     let mut seen = [0; 10];
-    let (mut legal, mut found) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
     walk(2, 20_000, |game, random| {
-        game.legal_actions(&mut legal);
+        let legal = game.legal();
         let mut pick = || Some(legal[random.choose(legal.len() as u32) as usize]);
         let killers = [pick(), pick()];
         let mate = pick().filter(|action| action % 7 == 0);
@@ -170,13 +169,12 @@ fn categories_match_reference_implementation() {
 /// On a million positions.
 #[test]
 fn exactly_the_legal_moves_have_categories() {
-    let (mut legal, mut found) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
     walk(3, 1_000_000, |game, random| {
         let killers = [Some(random.choose(4672) as Action), Some(random.choose(4672) as Action)];
         let hints = CategoryOptions { killers, ..CategoryOptions::default() };
         categorize(game, &hints, |action| f64::from(action % 5), &mut found);
-        game.legal_actions(&mut legal);
-        assert!(found.iter().map(|one| &one.action).eq(&legal), "{game:?}");
+        assert!(found.iter().map(|one| one.action).eq(game.legal()), "{game:?}");
     });
 }
 

@@ -23,8 +23,7 @@ fn observe(game: &Chess) -> (Vec<u64>, Vec<f32>) {
 
 /// Checks the invariants of one position.
 fn check(game: &Chess, scratch: &mut Chess) {
-    let mut actions = Vec::new();
-    game.legal_actions(&mut actions);
+    let actions = game.legal();
     assert_eq!(actions.is_empty(), game.outcome().is_some(), "{game:?}");
     assert!(actions.len() <= Chess::MAX_LEGAL);
     assert!(game.outcome().is_none() || game.outcome() == game.outcome_in_search());
@@ -46,8 +45,7 @@ fn check(game: &Chess, scratch: &mut Chess) {
         let san = game.san(action).expect("a legal action has a name");
         assert_eq!(game.parse_action(&uci).as_ref(), Ok(&action), "{uci} {game:?}");
         assert_eq!(game.parse_action(&san).as_ref(), Ok(&action), "{san} {game:?}");
-        let mut next = game.clone();
-        next.play(action);
+        let next = game.after(action);
         assert_eq!(next.to_play(), 1 - game.to_play());
         assert_eq!(game.is_capture(action), captured(&next), "{uci} {game:?}");
         assert_eq!(san.contains('x'), captured(&next), "{uci} {game:?}");

@@ -16,19 +16,13 @@ fn solve_one(state: &ConnectFour, options: &SolveOptions) -> Solution {
     solve(&[*state], options, &mut || false).expect("not over")[0].clone().expect("no limit")
 }
 
-fn legal(state: &ConnectFour) -> Vec<Action> {
-    let mut actions = Vec::new();
-    state.legal_actions(&mut actions);
-    actions
-}
-
 /// The actions of a random game that is not over after `plies` plies.
 fn random_actions(key: u64, plies: u32) -> Vec<Action> {
     for attempt in 0.. {
         let mut random = Random::new(key.wrapping_mul(1_000_003).wrapping_add(attempt), Purpose::Playout);
         let (mut state, mut actions) = (ConnectFour::start(), Vec::new());
         while state.outcome().is_none() && actions.len() < plies as usize {
-            let choices = legal(&state);
+            let choices = state.legal();
             actions.push(choices[random.choose(choices.len() as u32) as usize]);
             state.play(actions[actions.len() - 1]);
         }
@@ -59,16 +53,14 @@ fn negamax(state: &ConnectFour, known: &mut HashMap<ConnectFour, (i8, u32)>) -> 
     if let Some(&answer) = known.get(state) {
         return answer;
     }
-    let best = legal(state).into_iter().map(|action| by_negamax(state, action, known)).max_by_key(|&answer| rank(answer));
+    let best = state.legal().into_iter().map(|action| by_negamax(state, action, known)).max_by_key(|&answer| rank(answer));
     let best = best.expect("a move");
     known.insert(*state, best);
     best
 }
 
 fn by_negamax(state: &ConnectFour, action: Action, known: &mut HashMap<ConnectFour, (i8, u32)>) -> (i8, u32) {
-    let mut next = *state;
-    next.play(action);
-    let (value, plies) = negamax(&next, known);
+    let (value, plies) = negamax(&state.after(action), known);
     (-value, plies + 1)
 }
 
@@ -82,7 +74,7 @@ fn late_scores_match_negamax() {
     for key in 0..3000 {
         let state = after(random_actions(key, 26 + (key % 16) as u32));
         let mut known = HashMap::new();
-        let expected: Vec<_> = legal(&state).into_iter().map(|action| (action, by_negamax(&state, action, &mut known))).collect();
+        let expected: Vec<_> = state.legal().into_iter().map(|action| (action, by_negamax(&state, action, &mut known))).collect();
         let strong: Vec<_> =
             solve_one(&state, &STRONG).moves.into_iter().map(|(action, ending)| (action, value_and_plies(ending))).collect();
         assert_eq!(strong, expected, "{state}");
@@ -110,11 +102,7 @@ proptest! {
     fn scores_match_negated_best_replies(key: u64, plies in 13_u32..26) {
         let state = after(random_actions(key, plies));
         // All children in one call, so that they share a table and threads.
-        let open: Vec<_> = legal(&state).into_iter().map(|action| {
-            let mut next = state;
-            next.play(action);
-            next
-        }).collect();
+        let open: Vec<_> = state.legal().into_iter().map(|action| state.after(action)).collect();
         let unfinished: Vec<_> = open.iter().copied().filter(|next| next.outcome().is_none()).collect();
         let mut solutions = solve(&unfinished, &SolveOptions { threads: 3, ..STRONG }, &mut || false).expect("not over").into_iter();
         for (next, (_, ending)) in open.iter().zip(solve_one(&state, &STRONG).moves) {

@@ -75,7 +75,7 @@ fn root_visits<G: Analyzed>(forest: &Forest<Compiled<G>>, index: usize) -> Vec<(
 fn searched<G: Analyzed>(config: SearchConfig, threads: usize, states: &[G], simulations: u64, seed: u64) -> Forest<Compiled<G>> {
     let mut forest = forest::<Compiled<G>>(SearchConfig { threads, ..config }).expect("a valid config");
     for (row, state) in states.iter().enumerate() {
-        forest.plant(state.clone(), tree_key(seed, 0, row as u64)).expect("a game that goes on");
+        forest.plant_all(vec![(state.clone(), tree_key(seed, 0, row as u64))], &[]).expect("a game that goes on");
         forest.allow(row, simulations).expect("a tree");
     }
     forest.run(false, &|| false);
@@ -84,11 +84,9 @@ fn searched<G: Analyzed>(config: SearchConfig, threads: usize, states: &[G], sim
 
 fn opening<G: Analyzed>(numbers: &[u16]) -> G {
     let mut state = G::start();
-    let mut legal = Vec::new();
     for &number in numbers {
-        state.legal_actions(&mut legal);
-        let mut after = state.clone();
-        after.play(legal[number as usize % legal.len()]);
+        let legal = state.legal();
+        let after = state.after(legal[number as usize % legal.len()]);
         if after.outcome().is_some() {
             break;
         }
@@ -103,8 +101,8 @@ fn search_and_check<G: Analyzed>(numbers: &[u16], seed: u64, simulations: u64, s
     let tree = forest.tree(0).expect("a tree");
     check_invariants(tree.tree());
     let decided = tree.tree().node(ROOT).proven != UNPROVEN;
-    assert!(decided || tree.simulations() == simulations);
-    assert_eq!(u64::from(tree.tree().root_visits), tree.simulations());
+    assert!(decided || forest.progress().0 == simulations);
+    assert_eq!(u64::from(tree.tree().root_visits), forest.progress().0);
 }
 
 proptest! {
@@ -144,7 +142,7 @@ proptest! {
         let config = SearchConfig { leaf: LeafKind::External, in_flight, solve, ..config::<TicTacToe>() };
         let plant = || {
             let mut forest = forest::<Compiled<TicTacToe>>(config.clone()).expect("a valid config");
-            forest.plant(opening(&[4, 0, 3]), seed).expect("a game that goes on");
+            forest.plant_all(vec![(opening(&[4, 0, 3]), seed)], &[]).expect("a game that goes on");
             forest.allow(0, 10_000).expect("a tree");
             forest
         };
@@ -163,7 +161,7 @@ proptest! {
         }
         prop_assert_eq!(root_visits(&plain, 0), root_visits(&rolled_back, 0));
         let (a, b) = (plain.tree(0).expect("a tree"), rolled_back.tree(0).expect("a tree"));
-        prop_assert_eq!(a.simulations(), b.simulations());
+        prop_assert_eq!(plain.progress(), rolled_back.progress());
         prop_assert_eq!(a.tree().num_nodes(), b.tree().num_nodes());
         check_invariants(b.tree());
     }

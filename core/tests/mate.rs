@@ -3,7 +3,7 @@
 
 use pondertree_core::chess::mate::{checks_first, mate_search, Verdict, MAX_DEPTH};
 use pondertree_core::games::chess::Chess;
-use pondertree_core::games::{Action, Game};
+use pondertree_core::games::Game;
 use pondertree_core::{Error, Purpose, Random};
 
 fn state(fen: &str) -> Chess {
@@ -15,14 +15,7 @@ fn find(state: &Chess, depth: u32) -> Verdict {
 }
 
 fn children(state: &Chess) -> Vec<Chess> {
-    let mut actions = Vec::new();
-    state.legal_actions(&mut actions);
-    let play = |action: Action| {
-        let mut next = state.clone();
-        next.play(action);
-        next
-    };
-    actions.into_iter().map(play).collect()
+    state.legal().into_iter().map(|action| state.after(action)).collect()
 }
 
 /// Whether the side to move mates within `n` moves; draws claimable at the root are ignored.
@@ -69,8 +62,7 @@ fn check(game: &Chess, depth: u32) -> Verdict {
     if let Some((n, action)) = checks_first(game, depth, 10_000) {
         let Verdict::MateIn(shortest) = answer.verdict else { panic!("{game:?}: a false mate in {n}") };
         assert!(shortest <= n && n <= depth && game.gives_check(action), "{game:?}");
-        let mut next = game.clone();
-        next.play(action);
+        let next = game.after(action);
         assert!(if n == 1 { next.outcome().is_some() } else { mated(&next, n - 1) }, "{game:?}");
     }
     answer.verdict
@@ -129,8 +121,7 @@ fn repeated_positions_match_reference() {
         let mut cycle: Vec<String> = Vec::new();
         let mut walk = game.clone();
         for _ in 0..2 {
-            let mut actions = Vec::new();
-            walk.legal_actions(&mut actions);
+            let actions = walk.legal();
             if actions.is_empty() {
                 break;
             }

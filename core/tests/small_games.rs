@@ -1,6 +1,8 @@
 //! The board games against independent array implementations, over random games.
 
+use pondertree_core::games::breakthrough::Breakthrough;
 use pondertree_core::games::connect_four::ConnectFour;
+use pondertree_core::games::hex::Hex;
 use pondertree_core::games::othello::Othello;
 use pondertree_core::games::tic_tac_toe::TicTacToe;
 use pondertree_core::games::{Action, Game};
@@ -13,11 +15,25 @@ type Cells = Vec<Option<u8>>;
 /// A reference implementation of the rules of a game.
 trait Rules {
     type Fast: Game;
-    fn start() -> Cells;
-    fn legal(cells: &Cells, turn: u8) -> Vec<Action>;
-    fn play(cells: &mut Cells, turn: u8, action: Action);
-    fn result(cells: &Cells) -> i8;
-    fn is_over(cells: &Cells, turn: u8) -> bool;
+    fn start(fast: &Self::Fast) -> Cells {
+        vec![None; fast.dimensions().cells()]
+    }
+    fn legal(cells: &Cells, _turn: u8) -> Vec<Action> {
+        (0..cells.len() as Action).filter(|cell| cells[usize::from(*cell)].is_none()).collect()
+    }
+    fn play(cells: &mut Cells, turn: u8, action: Action) {
+        cells[usize::from(action)] = Some(turn);
+    }
+    /// The result for player 0 if the game is over.
+    fn result(cells: &Cells) -> Option<i8>;
+    /// The cells in the order of observations for the player to move.
+    fn seen(cells: &Cells, _turn: u8) -> Cells {
+        cells.clone()
+    }
+}
+
+fn win_for(owner: u8) -> i8 {
+    1 - 2 * owner as i8
 }
 
 const DIRECTIONS: [(i32, i32); 8] = [(0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)];
@@ -32,15 +48,15 @@ fn ray(start: usize, (down, right): (i32, i32), height: usize, width: usize) -> 
     (1..).map_while(on_board).collect()
 }
 
-/// The player who has `length` cells in a line.
-fn line_owner(cells: &Cells, height: usize, width: usize, length: usize) -> Option<u8> {
+/// The result if a player has `length` cells in a line, or no cell is empty.
+fn result_of_lines(cells: &Cells, height: usize, width: usize, length: usize) -> Option<i8> {
     let starts = (0..cells.len()).flat_map(|start| DIRECTIONS.map(|direction| (start, direction)));
     let mut owners = starts.filter_map(|(start, direction)| {
         let ray = ray(start, direction, height, width);
         let line = ray.get(..length - 1)?;
         cells[start].filter(|owner| line.iter().all(|cell| cells[*cell] == Some(*owner)))
     });
-    owners.next()
+    owners.next().map(win_for).or_else(|| cells.iter().all(Option::is_some).then_some(0))
 }
 
 struct ReferenceTicTacToe;
@@ -48,24 +64,8 @@ struct ReferenceTicTacToe;
 impl Rules for ReferenceTicTacToe {
     type Fast = TicTacToe;
 
-    fn start() -> Cells {
-        vec![None; 9]
-    }
-
-    fn legal(cells: &Cells, _: u8) -> Vec<Action> {
-        (0..9).filter(|cell| cells[usize::from(*cell)].is_none()).collect()
-    }
-
-    fn play(cells: &mut Cells, turn: u8, action: Action) {
-        cells[usize::from(action)] = Some(turn);
-    }
-
-    fn result(cells: &Cells) -> i8 {
-        line_owner(cells, 3, 3, 3).map_or(0, |owner| if owner == 0 { 1 } else { -1 })
-    }
-
-    fn is_over(cells: &Cells, _: u8) -> bool {
-        line_owner(cells, 3, 3, 3).is_some() || cells.iter().all(Option::is_some)
+    fn result(cells: &Cells) -> Option<i8> {
+        result_of_lines(cells, 3, 3, 3)
     }
 }
 
@@ -73,10 +73,6 @@ struct ReferenceConnectFour;
 
 impl Rules for ReferenceConnectFour {
     type Fast = ConnectFour;
-
-    fn start() -> Cells {
-        vec![None; 42]
-    }
 
     fn legal(cells: &Cells, _: u8) -> Vec<Action> {
         (0..7).filter(|column| cells[usize::from(*column)].is_none()).collect()
@@ -87,12 +83,8 @@ impl Rules for ReferenceConnectFour {
         cells[lowest.expect("an open column")] = Some(turn);
     }
 
-    fn result(cells: &Cells) -> i8 {
-        line_owner(cells, 6, 7, 4).map_or(0, |owner| if owner == 0 { 1 } else { -1 })
-    }
-
-    fn is_over(cells: &Cells, _: u8) -> bool {
-        line_owner(cells, 6, 7, 4).is_some() || cells.iter().all(Option::is_some)
+    fn result(cells: &Cells) -> Option<i8> {
+        result_of_lines(cells, 6, 7, 4)
     }
 }
 
@@ -115,7 +107,7 @@ fn has_move(cells: &Cells, turn: u8) -> bool {
 impl Rules for ReferenceOthello {
     type Fast = Othello;
 
-    fn start() -> Cells {
+    fn start(_: &Othello) -> Cells {
         let mut cells = vec![None; 64];
         (cells[27], cells[28], cells[35], cells[36]) = (Some(1), Some(0), Some(0), Some(1));
         cells
@@ -138,38 +130,111 @@ impl Rules for ReferenceOthello {
         }
     }
 
-    fn result(cells: &Cells) -> i8 {
+    fn result(cells: &Cells) -> Option<i8> {
         let count = |player| cells.iter().filter(|cell| **cell == Some(player)).count();
-        count(0).cmp(&count(1)) as i8
+        (!has_move(cells, 0) && !has_move(cells, 1)).then(|| count(0).cmp(&count(1)) as i8)
+    }
+}
+
+struct ReferenceBreakthrough;
+
+/// Origin and target of a move: the action is numbered from the mover's side.
+fn squares(turn: u8, action: Action) -> (usize, Option<usize>) {
+    let (origin, forward) = if turn == 0 { (action / 3, 1) } else { ((action / 3) ^ 56, -1) };
+    let step = (forward, i32::from(action % 3) - 1);
+    (usize::from(origin), ray(origin.into(), step, 8, 8).first().copied())
+}
+
+impl Rules for ReferenceBreakthrough {
+    type Fast = Breakthrough;
+
+    fn start(_: &Breakthrough) -> Cells {
+        let owner = |square| match square / 8 {
+            0 | 1 => Some(0),
+            6 | 7 => Some(1),
+            _ => None,
+        };
+        (0..64).map(owner).collect()
     }
 
-    fn is_over(cells: &Cells, _: u8) -> bool {
-        !has_move(cells, 0) && !has_move(cells, 1)
+    /// By direction first.
+    fn legal(cells: &Cells, turn: u8) -> Vec<Action> {
+        let is_legal = |action: &Action| {
+            let (origin, target) = squares(turn, *action);
+            let may_take = |target: usize| cells[target].is_none() || (action % 3 != 1 && cells[target] == Some(1 - turn));
+            cells[origin] == Some(turn) && target.is_some_and(may_take)
+        };
+        (0..3).flat_map(|direction| (direction..192).step_by(3)).filter(is_legal).collect()
+    }
+
+    fn play(cells: &mut Cells, turn: u8, action: Action) {
+        let (origin, target) = squares(turn, action);
+        cells[target.expect("a legal action")] = cells[origin].take();
+    }
+
+    fn result(cells: &Cells) -> Option<i8> {
+        let has_won = |&player: &u8| {
+            let last_rank = if player == 0 { &cells[56..] } else { &cells[..8] };
+            last_rank.contains(&Some(player)) || !cells.contains(&Some(1 - player))
+        };
+        [0, 1].iter().copied().find(has_won).map(win_for)
+    }
+
+    fn seen(cells: &Cells, turn: u8) -> Cells {
+        (0..64).map(|square| cells[if turn == 0 { square } else { square ^ 56 }]).collect()
+    }
+}
+
+struct ReferenceHex;
+
+impl Rules for ReferenceHex {
+    type Fast = Hex;
+
+    /// Walks from each first edge.
+    fn result(cells: &Cells) -> Option<i8> {
+        let size = cells.len().isqrt();
+        let connects = |&owner: &u8| {
+            let mut seen = vec![false; cells.len()];
+            let mut stack: Vec<usize> = (0..size).map(|place| if owner == 0 { place } else { place * size }).collect();
+            while let Some(cell) = stack.pop() {
+                if cells[cell] != Some(owner) || std::mem::replace(&mut seen[cell], true) {
+                    continue;
+                }
+                if (if owner == 0 { cell / size } else { cell % size }) == size - 1 {
+                    return true;
+                }
+                let neighbours = [(0, -1), (0, 1), (-1, 0), (-1, 1), (1, -1), (1, 0)];
+                stack.extend(neighbours.into_iter().filter_map(|step| ray(cell, step, size, size).first().copied()));
+            }
+            false
+        };
+        [0, 1].iter().copied().find(connects).map(win_for)
     }
 }
 
 /// Plays a random game on both; returns the number of forced moves.
-fn compare<R: Rules>(seed: u64) -> usize {
+fn compare<R: Rules>(mut game: R::Fast, seed: u64) -> usize {
     let mut random = Random::new(seed, Purpose::Playout);
-    let (mut cells, mut turn) = (R::start(), 0);
-    let mut game = R::Fast::start();
+    let (mut cells, mut turn) = (R::start(&game), 0);
     let mut forced = 0;
     loop {
-        let over = R::is_over(&cells, turn);
-        let expected = if over { vec![] } else { R::legal(&cells, turn) };
+        let result = R::result(&cells);
+        let expected = if result.is_some() { vec![] } else { R::legal(&cells, turn) };
         let mut legal = vec![99];
         game.legal_actions(&mut legal);
         assert_eq!(legal, expected, "{game}");
-        assert_eq!(game.outcome(), over.then(|| R::result(&cells)), "{game}");
+        assert_eq!(game.outcome(), result, "{game}");
         assert_eq!(game.to_play(), turn);
         assert!((0..=game.dimensions().num_actions as Action + 1).all(|action| game.is_legal(action) == legal.contains(&action)));
         assert!(legal.len() <= R::Fast::MAX_LEGAL);
 
-        let (mut planes, mut scalars) = ([0; 2], [9.0]);
+        let (mut planes, mut scalars) = (vec![u64::MAX; game.dimensions().words()], [9.0]);
         game.pack_observation(&mut planes, &mut scalars);
         assert_eq!(scalars, [if turn == 0 { 1.0 } else { 0.0 }]);
-        let plane = |player| (0..cells.len()).map(|cell| u64::from(cells[cell] == Some(player)) << cell).sum::<u64>();
-        assert_eq!(planes, [plane(turn), plane(1 - turn)]);
+        let seen = R::seen(&cells, turn);
+        let word = |player, cells: &[Option<u8>]| (0..).zip(cells).map(|(bit, cell)| u64::from(*cell == Some(player)) << bit).sum::<u64>();
+        let expected = [turn, 1 - turn].into_iter().flat_map(|player| seen.chunks(64).map(move |cells| word(player, cells)));
+        assert_eq!(planes, expected.collect::<Vec<_>>());
 
         let text = game.to_string();
         let (board, _) = text.rsplit_once('\n').expect("a line on who moves");
@@ -177,7 +242,7 @@ fn compare<R: Rules>(seed: u64) -> usize {
         let symbols = cells.iter().map(|cell| cell.map_or('.', |owner| if owner == 0 { 'X' } else { 'O' }));
         assert_eq!(drawn, symbols.collect::<String>());
 
-        if over {
+        if result.is_some() {
             assert!(matches!(game.parse_action(&game.action_to_string(0)), Err(Error::InvalidAction(_))));
             return forced;
         }
@@ -239,23 +304,17 @@ fn playouts_match_trait_default() {
 
 #[test]
 fn random_games_of_othello_contain_passes() {
-    assert!((0..100).map(compare::<ReferenceOthello>).sum::<usize>() > 50);
+    assert!((0..100).map(|seed| compare::<ReferenceOthello>(Game::start(), seed)).sum::<usize>() > 50);
 }
 
 /// Perft at depths 1 to 8.
 fn perft<G: Game>() -> Vec<usize> {
     fn count<G: Game>(game: &G, depth: u32) -> usize {
-        let mut legal = Vec::new();
-        game.legal_actions(&mut legal);
+        let legal = game.legal();
         if depth == 1 {
             return legal.len();
         }
-        let count_after = |action: Action| {
-            let mut next = game.clone();
-            next.play(action);
-            count(&next, depth - 1)
-        };
-        legal.into_iter().map(count_after).sum()
+        legal.into_iter().map(|action| count(&game.after(action), depth - 1)).sum()
     }
     (1..=8).map(|depth| count(&G::start(), depth)).collect()
 }
@@ -269,16 +328,26 @@ fn perft_matches_known_counts() {
 proptest! {
     #[test]
     fn tic_tac_toe_matches_reference(seed: u64) {
-        compare::<ReferenceTicTacToe>(seed);
+        compare::<ReferenceTicTacToe>(Game::start(), seed);
     }
 
     #[test]
     fn connect_four_matches_reference(seed: u64) {
-        compare::<ReferenceConnectFour>(seed);
+        compare::<ReferenceConnectFour>(Game::start(), seed);
     }
 
     #[test]
     fn othello_matches_reference(seed: u64) {
-        compare::<ReferenceOthello>(seed);
+        compare::<ReferenceOthello>(Game::start(), seed);
+    }
+
+    #[test]
+    fn breakthrough_matches_reference(seed: u64) {
+        compare::<ReferenceBreakthrough>(Game::start(), seed);
+    }
+
+    #[test]
+    fn hex_matches_reference(size in 1u8..=13, seed: u64) {
+        compare::<ReferenceHex>(Hex::parse_start(&size.to_string()).expect("a size"), seed);
     }
 }

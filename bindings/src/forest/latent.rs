@@ -93,22 +93,9 @@ impl Forest {
         })
     }
 
-    /// Applies the model's response to the gathered rows and closes the batch.
-    fn apply_latent<'py>(
-        &self,
-        py: Python<'py>,
-        rewards: Column<'py>,
-        logits: PyReadonlyArray2<'py, f32>,
-        values: Column<'py>,
-        discounts: Option<Column<'py>>,
-    ) -> PyResult<()> {
-        self.call(|any| {
-            let forest = latent(any)?;
-            ModelColumns { rewards, logits, values, discounts }.read(|response| py.detach(|| forest.apply_model(response))).or_python()
-        })
-    }
-
-    /// Applies a response and gathers the next rows; None if no tree wants more or `stop` was called.
+    /// Applies the model's response to the gathered rows and closes the batch. With `gather`, gathers the next rows; None if no tree
+    /// wants more or `stop` was called.
+    #[pyo3(signature = (rewards, logits, values, discounts, gather = true))]
     fn step_latent<'py>(
         &self,
         py: Python<'py>,
@@ -116,14 +103,13 @@ impl Forest {
         logits: PyReadonlyArray2<'py, f32>,
         values: Column<'py>,
         discounts: Option<Column<'py>>,
+        gather: bool,
     ) -> PyResult<Option<LatentRows<'py>>> {
         self.call(|any| {
             let forest = latent(any)?;
-            let response = ModelColumns { rewards, logits, values, discounts };
-            if self.stop.load(Ordering::Relaxed) {
-                return response.read(|response| forest.apply_model(response)).map(|()| None).or_python();
-            }
-            let rows = response.read(|response| py.detach(|| forest.step_model(response))).or_python()?;
+            let gather = gather && !self.stop.load(Ordering::Relaxed);
+            let columns = ModelColumns { rewards, logits, values, discounts };
+            let rows = columns.read(|response| py.detach(|| forest.step_model(response, gather))).or_python()?;
             Ok((!rows.is_empty() || forest.has_batch()).then(|| latent_rows(py, &rows)))
         })
     }

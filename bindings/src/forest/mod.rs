@@ -19,7 +19,7 @@ use pondertree_core::{tree_key, Error, Noise, Policy, PolicyKind, Row, StepResul
 use pyo3::prelude::*;
 
 use crate::arrays::{observations, packed_observations, Packed};
-use crate::call::{caught, guarded};
+use crate::call::{caught, guarded, interruptible};
 use crate::config::ConfigArguments;
 use crate::errors::{internal, OrPython};
 use crate::forest::any::{copy_of, each, each_compiled, external, Any};
@@ -352,19 +352,8 @@ impl Forest {
         self.call(|any| {
             each_compiled!(any, forest, Class => {
                 let root = forest.tree(index).or_python()?.root();
-                let (verdicts, raised) = py.detach(|| {
-                    let raised = std::cell::RefCell::new(None);
-                    let stop = || {
-                        let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
-                        *raised.borrow_mut() = Some(error);
-                        true
-                    };
-                    let verdicts = minimax::<Compiled<<Class as crate::state::StateClass>::Inner>>(root, depth, &stop);
-                    (verdicts, raised.into_inner())
-                });
-                if let Some(error) = raised {
-                    return Err(error);
-                }
+                let search = |stop: &dyn Fn() -> bool| minimax::<Compiled<<Class as crate::state::StateClass>::Inner>>(root, depth, stop);
+                let verdicts = interruptible(py, |_| Ok(false), search)?;
                 Ok(verdicts.into_iter().filter_map(|(action, verdict)| match verdict {
                     Verdict::Win(plies) => Some((action, i64::from(plies))),
                     Verdict::Loss => Some((action, -1)),

@@ -42,22 +42,15 @@ impl Forest {
         py: Python<'_>,
         group: usize,
         responses: Option<PyReadonlyArray2<'_, f32>>,
-        requests: Option<PyReadwriteArray2<'_, u64>>,
+        mut requests: Option<PyReadwriteArray2<'_, u64>>,
         probabilities: bool,
     ) -> PyResult<Option<(usize, bool)>> {
-        let mut requests = requests;
         let kind = if probabilities { PolicyKind::Probabilities } else { PolicyKind::Logits };
-        let responses = match &responses {
-            Some(array) => Some(Responses { numbers: array.as_slice()?, kind }),
-            None => None,
-        };
-        let buffer = match &mut requests {
-            Some(array) => Some(array.as_slice_mut()?),
-            None => None,
-        };
+        let responses = responses.as_ref().map(|array| array.as_slice()).transpose()?.map(|numbers| Responses { numbers, kind });
+        let requests = requests.as_mut().map(|array| array.as_slice_mut()).transpose()?;
         self.call(|any| {
             each_compiled!(any, forest, _Class => {
-                let status = py.detach(|| forest.exchange(group, responses, buffer)).or_python()?;
+                let status = py.detach(|| forest.exchange(group, responses, requests)).or_python()?;
                 Ok(status.map(|status| (status.rows, status.open)))
             })
         })
@@ -71,22 +64,16 @@ impl Forest {
         py: Python<'_>,
         group: usize,
         responses: Option<PyReadonlyArray2<'_, f32>>,
-        requests: Option<PyReadwriteArray2<'_, i64>>,
+        mut requests: Option<PyReadwriteArray2<'_, i64>>,
         discount: bool,
         top_k: Option<usize>,
     ) -> PyResult<Option<(usize, bool)>> {
-        let mut requests = requests;
-        let responses = match &responses {
-            Some(array) => Some((array.as_slice()?, ResponseColumns { discount, top_k })),
-            None => None,
-        };
-        let buffer = match &mut requests {
-            Some(array) => Some(array.as_slice_mut()?),
-            None => None,
-        };
+        let columns = ResponseColumns { discount, top_k };
+        let responses = responses.as_ref().map(|array| array.as_slice()).transpose()?.map(|numbers| (numbers, columns));
+        let requests = requests.as_mut().map(|array| array.as_slice_mut()).transpose()?;
         self.call(|any| {
             let forest = latent(any)?;
-            let status = py.detach(|| forest.exchange_latent(group, responses, buffer)).or_python()?;
+            let status = py.detach(|| forest.exchange_latent(group, responses, requests)).or_python()?;
             Ok(status.map(|status| (status.rows, status.open)))
         })
     }

@@ -45,20 +45,15 @@ impl Analyzed for Chess {
     type Analysis = ChessAnalysis;
 }
 
-/// Returns a set of categories as a bit mask of tags.
-const fn tags(categories: &[MoveCategory]) -> u16 {
-    let (mut mask, mut at) = (0, 0);
-    while at < categories.len() {
-        mask |= 1 << categories[at] as u16;
-        at += 1;
-    }
-    mask
+/// Returns the set of one category, as a bit mask of tags.
+const fn tag(category: MoveCategory) -> u16 {
+    1 << category as u16
 }
 
 /// The categories of quiet moves.
 const QUIET: u16 = {
     use MoveCategory::{Check, HistoryHeuristic, KillerMove1, KillerMove2, OtherQuiet};
-    tags(&[KillerMove1, KillerMove2, Check, HistoryHeuristic, OtherQuiet])
+    tag(KillerMove1) | tag(KillerMove2) | tag(Check) | tag(HistoryHeuristic) | tag(OtherQuiet)
 };
 /// The categories up to `Check`.
 const TACTICAL: u16 = (1 << (MoveCategory::Check as u16 + 1)) - 1;
@@ -162,17 +157,11 @@ fn replies_by_table(state: &Chess) -> Option<Vec<(Action, u16)>> {
 /// Returns each legal move with the plies to the opponent's mate after it, by mate searches to depth `moves`; None if one of them
 /// exceeds `budget` nodes.
 fn replies_by_search(state: &Chess, moves: u32, budget: u64) -> Option<Vec<(Action, u16)>> {
-    let mut legal = Vec::new();
-    state.legal_actions(&mut legal);
-    let mate_after = |action: Action| {
-        let mut next = state.clone();
-        next.play(action);
-        match mate_search(&next, moves, Some(budget), &|| false).ok()?.verdict {
-            Verdict::MateIn(moves) => Some((action, plies(moves))),
-            _ => None,
-        }
+    let mate_after = |action: Action| match mate_search(&state.after(action), moves, Some(budget), &|| false).ok()?.verdict {
+        Verdict::MateIn(moves) => Some((action, plies(moves))),
+        _ => None,
     };
-    legal.into_iter().map(mate_after).collect()
+    state.legal().into_iter().map(mate_after).collect()
 }
 
 /// Converts mate in n moves to plies, 2n - 1.

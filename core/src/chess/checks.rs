@@ -110,8 +110,7 @@ impl<'a> Checks<'a> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::games::chess::perft::tests::POSITIONS;
-    use crate::games::chess::Chess;
+    use crate::games::chess::fixtures::{game, POSITIONS};
     use crate::games::Game;
     use crate::runtime::random::{Purpose, Random};
 
@@ -129,7 +128,7 @@ mod tests {
         let (mut seen, mut found, mut mated) = (0, 0, 0);
         for seed in 0..400 {
             let mut random = Random::new(seed, Purpose::Playout);
-            let mut game = Chess::from_fen(starts[seed as usize % starts.len()]).unwrap();
+            let mut game = game(starts[seed as usize % starts.len()]);
             for _ in 0..80 {
                 if game.outcome().is_some() {
                     break;

@@ -4,11 +4,13 @@
 //! between middlegame and endgame by material. Squares are relative to the mover. `move_scores` weights them.
 
 use cozy_chess::{
-    get_bishop_moves, get_king_moves, get_knight_moves, get_pawn_attacks, get_rook_moves, BitBoard, Board, Color, File,
+    BitBoard, Board, Color,
     Piece::{self, Bishop, King, Knight, Pawn, Queen, Rook},
     Square,
 };
 
+use super::evaluation::attacks::{attacks, distance};
+use super::evaluation::pawns::Pawns;
 use super::move_category::{Categorized, MoveCategory};
 use crate::games::chess::{is_castling, Chess};
 
@@ -69,15 +71,16 @@ impl<'a> MoveFeatureContext<'a> {
             }
             for &piece in pieces {
                 for square in enemy & board.pieces(piece) {
-                    threats[level] |= attacks(board, piece, !color, square);
+                    threats[level] |= attacks(piece, !color, square, board.occupied());
                 }
             }
         }
+        let pawns = Pawns::of(board, color);
         let own = board.colors(color);
         let (mut guarded, mut guarded_twice) = (BitBoard::EMPTY, BitBoard::EMPTY);
         for piece in Piece::ALL {
             for square in own & board.pieces(piece) {
-                let reached = attacks(board, piece, color, square);
+                let reached = attacks(piece, color, square, board.occupied());
                 guarded_twice |= guarded & reached;
                 guarded |= reached;
             }
@@ -91,7 +94,7 @@ impl<'a> MoveFeatureContext<'a> {
             guarded,
             guarded_twice,
             at_risk: BitBoard::EMPTY,
-            stopped: in_front_of(enemy & board.pieces(Pawn), !color),
+            stopped: BitBoard(pawns.relative(BitBoard(pawns.stopped()))),
             in_check: !board.checkers().is_empty(),
             captured_on: game.last_capture(),
             middlegame: phase.sum::<u32>().min(24) as f32 / 24.0,
@@ -170,7 +173,8 @@ impl<'a> MoveFeatureContext<'a> {
         if piece == Pawn && !self.stopped.has(mv.to) {
             visit(PASSED + mv.to.rank().relative_to(self.color) as usize, 1.0);
         }
-        let reached = attacks(board, mv.promotion.unwrap_or(piece), self.color, mv.to) & !attacks(board, piece, self.color, mv.from);
+        let occupied = board.occupied();
+        let reached = attacks(mv.promotion.unwrap_or(piece), self.color, mv.to, occupied) & !attacks(piece, self.color, mv.from, occupied);
         for target in reached & board.colors(!self.color) {
             let guarded = usize::from(self.threats[3].has(target));
             visit(ATTACK + (kind * 6 + board.piece_on(target).map_or(0, |piece| piece as usize)) * 2 + guarded, 1.0);
@@ -184,34 +188,4 @@ impl<'a> MoveFeatureContext<'a> {
     fn relative_square(&self, square: Square) -> usize {
         square.relative_to(self.color) as usize
     }
-}
-
-/// Returns the attacks of a piece from a square on the given board.
-#[inline]
-fn attacks(board: &Board, piece: Piece, color: Color, square: Square) -> BitBoard {
-    match piece {
-        Pawn => get_pawn_attacks(square, color),
-        Knight => get_knight_moves(square),
-        Bishop => get_bishop_moves(square, board.occupied()),
-        Rook => get_rook_moves(square, board.occupied()),
-        Queen => get_bishop_moves(square, board.occupied()) | get_rook_moves(square, board.occupied()),
-        King => get_king_moves(square),
-    }
-}
-
-/// Returns the Chebyshev distance of two squares.
-fn distance(one: Square, other: Square) -> usize {
-    let files = (one.file() as usize).abs_diff(other.file() as usize);
-    files.max((one.rank() as usize).abs_diff(other.rank() as usize))
-}
-
-/// Returns the front spans of pawns, adjacent files included.
-fn in_front_of(pawns: BitBoard, color: Color) -> BitBoard {
-    let squares = if color == Color::White { pawns.0 } else { pawns.0.swap_bytes() };
-    let mut fill = squares << 8;
-    fill |= fill << 8;
-    fill |= fill << 16;
-    fill |= fill << 32;
-    fill |= (fill & !File::A.bitboard().0) >> 1 | (fill & !File::H.bitboard().0) << 1;
-    BitBoard(if color == Color::White { fill } else { fill.swap_bytes() })
 }

@@ -4,7 +4,7 @@ use cozy_chess::{BitBoard, Board, Color, Move, Piece, PieceMoves, Rank, Square};
 
 use super::evaluation::Pesto;
 use crate::chess::{see_at_least, SeeValues};
-use crate::games::chess::is_insufficient;
+use crate::games::chess::{board_after, is_insufficient};
 
 /// The score of a mate; mate in n plies scores `MATE - n`.
 pub const MATE: i32 = 1_000_000;
@@ -96,9 +96,7 @@ impl Search<'_> {
                     continue;
                 }
             }
-            let mut next = board.clone();
-            next.play_unchecked(mv);
-            let score = -self.node(&next, -beta, -alpha, ply + 1);
+            let score = -self.node(&board_after(board, mv), -beta, -alpha, ply + 1);
             best = best.max(score);
             alpha = alpha.max(score);
             if alpha >= beta {

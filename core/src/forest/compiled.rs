@@ -32,14 +32,6 @@ fn fresh<G: Analyzed>(config: &WorldConfig<Compiled<G>>, state: &G, legal: &mut 
 }
 
 impl<G: Analyzed> Forest<Compiled<G>> {
-    /// Plants a tree for `state`.
-    ///
-    /// # Errors
-    /// As `plant_all`.
-    pub fn plant(&mut self, state: G, key: u64) -> Result<(), Error> {
-        self.plant_all(vec![(state, key)], &[])
-    }
-
     /// Plants a tree for each state and key. If one is refused, those before it are planted. `among` is empty or has the root actions of
     /// each tree, None for all; a restricted root is not analyzed, since a proof may begin with another move.
     ///

@@ -10,7 +10,7 @@ use crate::runtime::parallel_vec::parallel_extend;
 use crate::search::config::{WorldConfig, LARGEST_REWARD};
 use crate::search::expand_latent::ModelResponse;
 use crate::search::priors::{check_logits, priors, PolicyKind};
-use crate::search::tree_search::{SearchState, TreeSearch};
+use crate::search::tree_search::TreeSearch;
 use crate::tree::{Tree, ROOT};
 
 /// The root of a tree: the position given by the caller, the model's evaluation.
@@ -162,31 +162,11 @@ impl Forest<Latent> {
     }
 
     /// Applies the model's response to the gathered rows, in their order. An invalid one leaves the forest unchanged, batch included.
+    /// With `gather`, gathers the next leaves in the same pass, while each tree is cached.
     ///
     /// # Errors
     /// `Error::Evaluation` names the row.
-    pub fn apply_model(&mut self, response: ModelResponse<'_>) -> Result<(), Error> {
-        self.apply_and(response, |_, _, _| ())
-    }
-
-    /// `apply_model` and `gather_leaves` in one pass, while each tree is cached.
-    ///
-    /// # Errors
-    /// As `apply_model`.
-    pub fn step_model(&mut self, response: ModelResponse<'_>) -> Result<Vec<Row>, Error> {
-        self.apply_and(response, |search_state, tree, config| {
-            if search_state.wants_more(tree, config) {
-                search_state.gather(tree, config);
-            }
-        })?;
-        Ok(self.waiting_with_slots())
-    }
-
-    fn apply_and(
-        &mut self,
-        response: ModelResponse<'_>,
-        then: impl Fn(&mut SearchState<Latent>, &mut Tree, &WorldConfig<Latent>) + Sync,
-    ) -> Result<(), Error> {
+    pub fn step_model(&mut self, response: ModelResponse<'_>, gather: bool) -> Result<Vec<Row>, Error> {
         self.check_model(response)?;
         let mut at = 0;
         let mut per_tree = Vec::with_capacity(self.trees.len());
@@ -199,10 +179,12 @@ impl Forest<Latent> {
             if search.search_state.has_batch() {
                 let (tree, state) = search.split_mut();
                 state.apply_model(tree, config, |row| response.row(row, config.num_actions));
-                then(state, tree, config);
+                if gather && state.wants_more(tree, config) {
+                    state.gather(tree, config);
+                }
             }
         });
-        Ok(())
+        Ok(self.waiting_with_slots())
     }
 
     fn check_model(&self, response: ModelResponse<'_>) -> Result<(), Error> {

@@ -173,8 +173,13 @@ impl<W: World> Forest<W> {
 
     /// Releases the slots that `export_roots` allocated for `trees` trees without results.
     pub fn cancel_export(&mut self, trees: usize, slots: &[i64]) {
-        for own in slots.chunks((slots.len() / trees.max(1)).max(1)) {
-            let unused: Vec<u32> = own.iter().skip(1).map(|&slot| slot as u32).collect();
+        self.release_unused(slots, &vec![0; trees]);
+    }
+
+    /// Releases the slots of trees beyond those of the root and of the nodes `made`.
+    fn release_unused(&mut self, slots: &[i64], made: &[i32]) {
+        for (own, &made) in slots.chunks((slots.len() / made.len().max(1)).max(1)).zip(made) {
+            let unused: Vec<u32> = own.iter().skip(1 + made as usize).map(|&slot| slot as u32).collect();
             self.slots.release(&unused);
         }
     }
@@ -213,10 +218,7 @@ impl<W: World> Forest<W> {
         });
         // A search that stopped early leaves unused slots. The roots are imported first, and once.
         if results.nodes == 1 && shape.slots {
-            for (own, &made) in results.slots.chunks(results.slots.len() / trees).zip(results.made) {
-                let unused: Vec<u32> = own.iter().skip(1 + made as usize).map(|&slot| slot as u32).collect();
-                self.slots.release(&unused);
-            }
+            self.release_unused(results.slots, results.made);
         }
         true
     }

@@ -41,6 +41,15 @@ pub struct PipelineTimes {
     pub writing: Duration,
 }
 
+impl PipelineTimes {
+    /// Adds an exchange that started, had validated responses, and had gathered leaves at these times, and has ended now.
+    pub(super) fn add(&mut self, [start, checked, gathered]: [Instant; 3]) {
+        self.checking += checked - start;
+        self.growing += gathered - checked;
+        self.writing += gathered.elapsed();
+    }
+}
+
 /// The state of a group's batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchStatus {
@@ -121,7 +130,8 @@ impl<G: Analyzed> Forest<Compiled<G>> {
         group.next_legal.resize(capacity.max(trees.len()), 0);
         let mut overflow: Vec<Overflow> = expected.iter().map(|_| Overflow::default()).collect();
         {
-            let request_rows = split_rows(requests.as_deref_mut().unwrap_or_default(), &mut group.next_legal, &expected, layout.words());
+            let words = split_rows(requests.as_deref_mut().unwrap_or_default(), &expected, layout.words());
+            let request_rows = words.into_iter().zip(split_rows(&mut group.next_legal, &expected, 1));
             let chunks = trees.chunks_mut(size).zip(group.rows.chunks_mut(size)).zip(expected.iter().cloned());
             let chunks: Vec<_> = chunks.zip(request_rows).zip(&mut overflow).collect();
             let legal = &group.legal;
@@ -161,19 +171,16 @@ impl<G: Analyzed> Forest<Compiled<G>> {
         }
         std::mem::swap(&mut group.legal, &mut group.next_legal);
         group.legal.truncate(if gathers { rows } else { 0 });
-        self.pipeline_times.checking += checked - start;
-        self.pipeline_times.growing += gathered - checked;
-        self.pipeline_times.writing += gathered.elapsed();
+        self.pipeline_times.add([start, checked, gathered]);
         Ok(Some(BatchStatus { rows, open: open.into_inner() }))
     }
 }
 
 /// Returns whether all numbers are valid.
 fn are_valid(responses: Responses<'_>, legal: &[u16], columns: usize, threads: usize) -> bool {
-    let wrong = AtomicBool::new(false);
     // At least 512 rows per work item: validation is cheap compared with synchronisation.
     let size = legal.len().div_ceil(threads).max(512);
-    parallel_for(threads, responses.numbers.chunks(size * columns).zip(legal.chunks(size)), |(numbers, legal)| {
+    parallel_all(threads, responses.numbers.chunks(size * columns).zip(legal.chunks(size)), |(numbers, legal)| {
         let mut broken = false;
         for (row, &legal) in numbers.chunks_exact(columns).zip(legal) {
             let policy = &row[..usize::from(legal)];
@@ -184,11 +191,23 @@ fn are_valid(responses: Responses<'_>, legal: &[u16], columns: usize, threads: u
             let value = row[columns - 1];
             broken |= is_invalid | !possible | value.is_nan() | (value.abs() > 1.0 + VALUE_TOLERANCE);
         }
-        if broken {
-            wrong.store(true, Ordering::Relaxed);
+        !broken
+    })
+}
+
+/// Returns whether `holds` for every item, each tested on one of the threads.
+pub(super) fn parallel_all<I: Send>(
+    threads: usize,
+    items: impl ExactSizeIterator<Item = I> + Send,
+    holds: impl Fn(I) -> bool + Sync,
+) -> bool {
+    let all = AtomicBool::new(true);
+    parallel_for(threads, items, |item| {
+        if !holds(item) {
+            all.store(false, Ordering::Relaxed);
         }
     });
-    !wrong.into_inner()
+    all.into_inner()
 }
 
 /// Reads the responses of a range of trees, tree after tree.

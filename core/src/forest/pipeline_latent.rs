@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::latent::check_number;
-use super::pipeline::{chunk_ranges, BatchStatus};
+use super::pipeline::{chunk_ranges, parallel_all, BatchStatus};
+use super::row_layout::split_rows;
 use super::{chunk_size, Forest};
 use crate::error::Error;
 use crate::games::Latent;
@@ -97,17 +98,9 @@ impl Forest<Latent> {
         let mut requests = requests;
         let taken: Vec<u32> = (0..if gathers { rows } else { 0 }).map(|_| slots.allocate()).collect();
         {
-            let mut requests = requests.as_deref_mut().unwrap_or_default();
+            let request_rows = split_rows(requests.as_deref_mut().unwrap_or_default(), &expected, REQUEST_NUMBERS);
             let chunks = trees.chunks_mut(size).zip(group.rows.chunks_mut(size)).zip(expected);
-            let chunks: Vec<_> = chunks
-                .map(|chunk| {
-                    let count = if gathers { chunk.1.len() } else { 0 };
-                    let (own, others) = std::mem::take(&mut requests).split_at_mut(count * REQUEST_NUMBERS);
-                    requests = others;
-                    (chunk, own)
-                })
-                .collect();
-            parallel_for(threads, chunks.into_iter(), |(((trees, counts), rows), requests)| {
+            parallel_for(threads, chunks.zip(request_rows), |(((trees, counts), rows), requests)| {
                 let mut own = responses.map(|(numbers, columns)| {
                     let width = columns.count(config.num_actions);
                     (&numbers[rows.start * width..rows.end * width], columns, width)
@@ -157,9 +150,7 @@ impl Forest<Latent> {
                 }
             }
         }
-        self.pipeline_times.checking += checked - start;
-        self.pipeline_times.growing += gathered - checked;
-        self.pipeline_times.writing += gathered.elapsed();
+        self.pipeline_times.add([start, checked, gathered]);
         Ok(Some(BatchStatus { rows, open: open.into_inner() }))
     }
 
@@ -193,11 +184,10 @@ impl RequestWriter<'_> {
 /// Returns whether all numbers are valid.
 fn are_valid(numbers: &[f32], columns: Columns, config: &WorldConfig<Latent>, threads: usize) -> bool {
     let width = columns.count(config.num_actions);
-    let wrong = AtomicBool::new(false);
     let rows = numbers.len() / width;
     let size = rows.div_ceil(threads).max(64);
-    parallel_for(threads, numbers.chunks(size * width), |numbers| {
-        let is_valid = numbers.chunks_exact(width).all(|row| {
+    parallel_all(threads, numbers.chunks(size * width), |numbers| {
+        numbers.chunks_exact(width).all(|row| {
             let response = columns.read(row);
             let policy = match response.logits {
                 Logits::All(logits) => check_logits(logits) == (false, true),
@@ -209,10 +199,6 @@ fn are_valid(numbers: &[f32], columns: Columns, config: &WorldConfig<Latent>, th
             let discounted =
                 response.discount.is_none_or(|discount| (-1.0..=1.0).contains(&discount) && (discount >= 0.0 || config.num_players == 2));
             policy && discounted && check_number(response.reward).is_ok() && check_number(response.value).is_ok()
-        });
-        if !is_valid {
-            wrong.store(true, Ordering::Relaxed);
-        }
-    });
-    !wrong.into_inner()
+        })
+    })
 }

@@ -34,20 +34,14 @@ impl RowLayout {
     }
 }
 
-/// Splits rows, and their numbers of legal actions, by `places`; empty slices without rows.
-pub(super) fn split_rows<'a>(
-    mut row_words: &'a mut [u64],
-    mut legal: &'a mut [u16],
-    places: &[Range<usize>],
-    words: usize,
-) -> Vec<(&'a mut [u64], &'a mut [u16])> {
-    let there = !row_words.is_empty();
-    let split = |rows: &Range<usize>| {
-        let count = if there { rows.len() } else { 0 };
-        let (own_words, other_words) = std::mem::take(&mut row_words).split_at_mut(count * words);
-        let (own_legal, other_legal) = std::mem::take(&mut legal).split_at_mut(count);
-        (row_words, legal) = (other_words, other_legal);
-        (own_words, own_legal)
+/// Splits rows of `width` numbers by `places`; empty slices without rows.
+pub(super) fn split_rows<'a, T>(mut rows: &'a mut [T], places: &[Range<usize>], width: usize) -> Vec<&'a mut [T]> {
+    let there = !rows.is_empty();
+    let split = |place: &Range<usize>| {
+        let count = if there { place.len() * width } else { 0 };
+        let (own, others) = std::mem::take(&mut rows).split_at_mut(count);
+        rows = others;
+        own
     };
     places.iter().map(split).collect()
 }

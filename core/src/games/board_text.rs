@@ -17,8 +17,7 @@ pub(super) fn square_name(square: Action, side: Action) -> String {
 
 /// Parses the name of a legal action, ignoring case and surrounding whitespace.
 pub(super) fn parse_by_name<G: Game>(game: &G, text: &str) -> Result<Action, Error> {
-    let mut legal = Vec::new();
-    game.legal_actions(&mut legal);
+    let legal = game.legal();
     if let Some(action) = legal.iter().find(|action| game.action_to_string(**action).eq_ignore_ascii_case(text.trim())) {
         return Ok(*action);
     }

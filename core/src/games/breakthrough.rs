@@ -12,8 +12,8 @@ use std::fmt;
 
 use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{parse_by_name, write_board, write_status};
-use super::game::win_for;
-use super::ranked_bits::RankedBits;
+use super::game::{pack_board, win_for};
+use super::ranked_bits::{bits, RankedBits};
 use crate::error::Error;
 use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
@@ -97,11 +97,8 @@ impl Game for Breakthrough {
 
     fn legal_actions(&self, actions: &mut Vec<Action>) {
         actions.clear();
-        for (direction, mut origins) in (0..).zip(self.origins()) {
-            while origins != 0 {
-                actions.push(3 * origins.trailing_zeros() as Action + direction);
-                origins &= origins - 1;
-            }
+        for (direction, origins) in (0..).zip(self.origins()) {
+            actions.extend(bits(origins).map(|origin| 3 * origin + direction));
         }
     }
 
@@ -133,18 +130,14 @@ impl Game for Breakthrough {
 
     fn parse_action(&self, text: &str) -> Result<Action, Error> {
         let squares = |text: &str| text.trim().to_ascii_lowercase().replace(['x', '*'], "");
-        let mut legal = Vec::new();
-        self.legal_actions(&mut legal);
-        let written = legal.into_iter().find(|&action| squares(&self.action_to_string(action)) == squares(text));
+        let written = self.legal().into_iter().find(|&action| squares(&self.action_to_string(action)) == squares(text));
         written.map_or_else(|| parse_by_name(self, text), Ok)
     }
 
     /// Planes: pieces of the player to move, pieces of the other; row 0 is the mover's first rank, column 0 the a-file. Scalar: 1 if
     /// player 0 is to move, else 0.
     fn pack_observation(&self, planes: &mut [u64], scalars: &mut [f32]) {
-        planes[0] = self.own;
-        planes[1] = self.other;
-        scalars[0] = f32::from(1 - self.turn);
+        pack_board([self.own, self.other], self.turn, planes, scalars);
     }
 }
 
@@ -163,94 +156,7 @@ impl Analyzed for Breakthrough {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-    use crate::runtime::random::Purpose;
-
-    /// The owners of the squares, by rows from the top.
-    type Squares = [Option<u8>; 64];
-
-    /// The legal moves by origin and target, in the order of the actions.
-    fn moves(squares: &Squares, turn: u8) -> Vec<(usize, usize)> {
-        let forward = if turn == 0 { 1 } else { -1 };
-        let on_board = |place: i32| (0..8).contains(&place);
-        let rows: Vec<i32> = if turn == 0 { (0..8).collect() } else { (0..8).rev().collect() };
-        let mut found = vec![];
-        for right in [-1, 0, 1] {
-            for (&row, column) in rows.iter().flat_map(|row| (0..8).map(move |column| (row, column))) {
-                let origin = (row * 8 + column) as usize;
-                if squares[origin] != Some(turn) || !on_board(row + forward) || !on_board(column + right) {
-                    continue;
-                }
-                let target = ((row + forward) * 8 + column + right) as usize;
-                if squares[target].is_none() || (right != 0 && squares[target] == Some(1 - turn)) {
-                    found.push((origin, target));
-                }
-            }
-        }
-        found
-    }
-
-    fn winner(squares: &Squares) -> Option<u8> {
-        let arrived = |player: u8, last: &[Option<u8>]| last.contains(&Some(player)) || !squares.contains(&Some(1 - player));
-        [(0, &squares[56..]), (1, &squares[..8])].into_iter().find(|(player, last)| arrived(*player, last)).map(|(player, _)| player)
-    }
-
-    fn name(square: usize) -> String {
-        format!("{}{}", char::from(b'a' + (square % 8) as u8), 8 - square / 8)
-    }
-
-    proptest! {
-        #[test]
-        fn random_games_match_squares(seed: u64) {
-            let mut random = Random::new(seed, Purpose::Playout);
-            let mut squares: Squares = std::array::from_fn(|square| match square / 8 { 0 | 1 => Some(0), 6 | 7 => Some(1), _ => None });
-            let (mut game, mut turn, mut legal) = (Breakthrough::start(), 0, vec![]);
-            loop {
-                let winner = winner(&squares);
-                let expected = if winner.is_some() { vec![] } else { moves(&squares, turn) };
-                prop_assert_eq!(game.outcome(), winner.map(win_for), "{}", game);
-                prop_assert_eq!(game.to_play(), turn);
-                game.legal_actions(&mut legal);
-                prop_assert!((0..300).all(|action| game.is_legal(action) == legal.contains(&action)));
-                let targets = expected.iter().map(|&(origin, target)| {
-                    let capture = if squares[target].is_some() { "x" } else { "" };
-                    format!("{}{capture}{}", name(origin), name(target))
-                });
-                let names: Vec<String> = legal.iter().map(|&action| game.action_to_string(action)).collect();
-                prop_assert_eq!(&names, &targets.collect::<Vec<_>>(), "{}", game);
-                let drawn: String = game.to_string().lines().take(9).flat_map(|row| row.chars().filter(|symbol| "XO.".contains(*symbol))).collect();
-                let symbols = squares.iter().map(|square| square.map_or('.', |owner| if owner == 0 { 'X' } else { 'O' }));
-                prop_assert_eq!(drawn, symbols.collect::<String>());
-
-                let (mut planes, mut scalars) = ([0; 2], [9.0]);
-                game.pack_observation(&mut planes, &mut scalars);
-                prop_assert_eq!(scalars, [if turn == 0 { 1.0 } else { 0.0 }]);
-                let from_top = |bit: usize| if turn == 0 { bit } else { bit ^ 56 };
-                for (plane, owner) in planes.into_iter().zip([turn, 1 - turn]) {
-                    prop_assert!((0..64).all(|bit| (plane >> bit & 1 != 0) == (squares[from_top(bit)] == Some(owner))));
-                }
-
-                if legal.is_empty() {
-                    prop_assert!(winner.is_some());
-                    break;
-                }
-                let chosen = random.clone().choose(legal.len() as u32) as usize;
-                let (before, mut by_random) = (game, game);
-                by_random.play_random(&mut random);
-                game.play(legal[chosen]);
-                prop_assert_eq!(game, by_random);
-                let (name, plain) = (&names[chosen], names[chosen].replace('x', ""));
-                for text in [name, &plain, &format!(" {}*", plain.to_uppercase())] {
-                    prop_assert_eq!(before.parse_action(text), Ok(legal[chosen]));
-                }
-                let (origin, target) = expected[chosen];
-                squares[target] = squares[origin].take();
-                turn = 1 - turn;
-            }
-        }
-    }
 
     #[test]
     fn board_text_has_rank_8_at_the_top() {
@@ -264,7 +170,10 @@ mod tests {
     #[test]
     fn capture_of_all_pieces_wins() {
         let mut game = Breakthrough { own: 1 << 20, other: 1 << 29, turn: 1 };
-        assert_eq!(game.parse_action("e3xf4").map(|action| game.play(action)), Ok(()));
+        let action = game.parse_action("e3xf4").expect("legal");
+        assert_eq!((game.action_to_string(action).as_str(), game.parse_action("e3f4")), ("e3xf4", Ok(action)));
+        assert_eq!(game.parse_action(" E3F4* "), Ok(action));
+        game.play(action);
         assert_eq!((game.outcome(), game.own), (Some(-1), 0));
         assert!(game.to_string().ends_with("O wins"));
     }

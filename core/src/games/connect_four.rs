@@ -3,9 +3,8 @@
 use std::fmt;
 
 use super::analysis::{Analyzed, NoAnalysis};
-use super::board_text::{parse_by_name, stone_symbol, write_status};
-use super::game::win_for;
-use crate::error::Error;
+use super::board_text::{stone_symbol, write_status};
+use super::game::{pack_board, win_for};
 use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
 
@@ -219,14 +218,9 @@ impl Game for ConnectFour {
         (u32::from(action) + 1).to_string()
     }
 
-    fn parse_action(&self, text: &str) -> Result<Action, Error> {
-        parse_by_name(self, text)
-    }
-
     /// Planes (row 0 is the top row): stones of the player to move, stones of the other. Scalar: 1 if player 0 is to move, else 0.
     fn pack_observation(&self, planes: &mut [u64], scalars: &mut [f32]) {
-        planes[..2].copy_from_slice(&self.own_and_other().map(Self::plane));
-        scalars[0] = f32::from(1 - self.turn);
+        pack_board(self.own_and_other().map(Self::plane), self.turn, planes, scalars);
     }
 }
 
@@ -251,6 +245,7 @@ impl Analyzed for ConnectFour {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use crate::runtime::random::Purpose;
 
     fn after(columns: &[Action]) -> ConnectFour {
@@ -295,13 +290,10 @@ mod tests {
     }
 
     #[test]
-    fn board_text_and_observation_start_at_the_top() {
+    fn board_text_starts_at_the_top() {
         let game = after(&[3, 3, 6]);
         let empty = ". . . . . . .\n";
         assert_eq!(game.to_string(), empty.repeat(4) + ". . . O . . .\n. . . X . . X\n1 2 3 4 5 6 7\nO to move");
-        let (mut planes, mut scalars) = ([0; 2], [9.0]);
-        game.pack_observation(&mut planes, &mut scalars);
-        assert_eq!((planes, scalars), ([1 << (4 * 7 + 3), 1 << (5 * 7 + 3) | 1 << (5 * 7 + 6)], [0.0]));
         for wrong in ["", "0", "8", "a1", "-1"] {
             assert!(matches!(game.parse_action(wrong), Err(Error::InvalidAction(_))), "{wrong}");
         }

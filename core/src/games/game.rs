@@ -3,6 +3,7 @@
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
 
+use super::board_text::parse_by_name;
 use crate::error::Error;
 use crate::runtime::random::Random;
 
@@ -159,11 +160,25 @@ pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 
     /// Replaces `actions` by the legal actions in a fixed order; none if the game is over.
     fn legal_actions(&self, actions: &mut Vec<Action>);
 
+    /// Returns the legal actions, as `legal_actions`.
+    fn legal(&self) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.legal_actions(&mut actions);
+        actions
+    }
+
     /// Returns whether `action` is legal.
     fn is_legal(&self, action: Action) -> bool;
 
     /// Plays a legal action. An illegal one leaves an unspecified state, without undefined behaviour.
     fn play(&mut self, action: Action);
+
+    /// Returns the state after a legal action.
+    fn after(&self, action: Action) -> Self {
+        let mut next = self.clone();
+        next.play(action);
+        next
+    }
 
     /// Plays a legal action uniformly at random: the `random.choose(n)`-th in playout order (except for chess, that of
     /// `legal_actions`). The game must not be over.
@@ -184,11 +199,13 @@ pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 
     /// Formats an action in this state.
     fn action_to_string(&self, action: Action) -> String;
 
-    /// Parses a legal action.
+    /// Parses a legal action; by default as `action_to_string` formats it, ignoring case and surrounding whitespace.
     ///
     /// # Errors
     /// `Error::InvalidAction` names the text and valid forms.
-    fn parse_action(&self, text: &str) -> Result<Action, Error>;
+    fn parse_action(&self, text: &str) -> Result<Action, Error> {
+        parse_by_name(self, text)
+    }
 
     /// Formats the state for debugging, as a call of `class`.
     fn represent(&self, class: &str) -> String {
@@ -204,6 +221,14 @@ pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 
 #[inline]
 pub(super) fn win_for(player: u8) -> i8 {
     1 - 2 * player as i8
+}
+
+/// Writes the observation of a board of one word: the pieces of the player to move, those of the other; 1 if player 0 is to move,
+/// else 0.
+#[inline]
+pub(super) fn pack_board(own_and_other: [u64; 2], to_play: u8, planes: &mut [u64], scalars: &mut [f32]) {
+    planes[..2].copy_from_slice(&own_and_other);
+    scalars[0] = f32::from(1 - to_play);
 }
 
 /// Unpacks an observation to `f32` planes of `(planes + scalars) * height * width` numbers.

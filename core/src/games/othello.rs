@@ -6,9 +6,9 @@
 use std::fmt;
 
 use super::analysis::{Analyzed, NoAnalysis};
-use super::board_text::{parse_by_name, square_name, write_board, write_status};
-use super::ranked_bits::RankedBits;
-use crate::error::Error;
+use super::board_text::{square_name, write_board, write_status};
+use super::game::pack_board;
+use super::ranked_bits::{bits, RankedBits};
 use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
 
@@ -160,11 +160,7 @@ impl Game for Othello {
 
     fn legal_actions(&self, actions: &mut Vec<Action>) {
         actions.clear();
-        let mut rest = self.moves;
-        while rest != 0 {
-            actions.push(rest.trailing_zeros() as Action);
-            rest &= rest - 1;
-        }
+        actions.extend(bits(self.moves));
         if self.is_legal(PASS) {
             actions.push(PASS);
         }
@@ -203,15 +199,9 @@ impl Game for Othello {
         }
     }
 
-    fn parse_action(&self, text: &str) -> Result<Action, Error> {
-        parse_by_name(self, text)
-    }
-
     /// Planes: discs of the player to move, discs of the other. Scalar: 1 if player 0 is to move, else 0.
     fn pack_observation(&self, planes: &mut [u64], scalars: &mut [f32]) {
-        planes[0] = self.own;
-        planes[1] = self.other;
-        scalars[0] = f32::from(1 - self.turn);
+        pack_board([self.own, self.other], self.turn, planes, scalars);
     }
 }
 

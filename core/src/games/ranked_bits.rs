@@ -1,6 +1,7 @@
 //! Sets of bits with rank and select, from which playouts choose uniformly. There are no branches: those of a playout would be
 //! mispredicted at nearly every move.
 
+use super::Action;
 use crate::runtime::random::Random;
 
 const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
@@ -23,6 +24,16 @@ static BIT_OF_BYTE: [[u8; 8]; 256] = {
     }
     table
 };
+
+/// Returns the indices of the set bits, in ascending order.
+#[inline]
+pub(super) fn bits(mut word: u64) -> impl Iterator<Item = Action> {
+    std::iter::from_fn(move || {
+        let lowest = word.trailing_zeros() as Action;
+        word &= word.wrapping_sub(1);
+        (lowest < 64).then_some(lowest)
+    })
+}
 
 /// Words of bits, numbered from the lowest of the first word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

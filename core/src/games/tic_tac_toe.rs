@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{parse_by_name, square_name, write_board, write_status};
-use super::game::win_for;
+use super::game::{pack_board, win_for};
 use crate::error::Error;
 use crate::games::{Action, Dimensions, Game, Symmetry};
 use crate::runtime::random::Random;
@@ -167,10 +167,8 @@ impl Game for TicTacToe {
 
     /// Planes: squares of the player to move, squares of the other. Scalar: 1 if player 0 is to move, else 0.
     fn pack_observation(&self, planes: &mut [u64], scalars: &mut [f32]) {
-        let player = self.to_play();
-        planes[0] = u64::from(self.stones[usize::from(player)]);
-        planes[1] = u64::from(self.stones[usize::from(player ^ 1)]);
-        scalars[0] = f32::from(1 - player);
+        let own = usize::from(self.to_play());
+        pack_board([self.stones[own], self.stones[own ^ 1]].map(u64::from), self.to_play(), planes, scalars);
     }
 }
 
@@ -202,17 +200,14 @@ mod tests {
 
     fn walk(game: TicTacToe, seen: &mut HashSet<TicTacToe>, ends: &mut [u32; 3]) {
         seen.insert(game);
-        let mut legal = Vec::new();
-        game.legal_actions(&mut legal);
+        let legal = game.legal();
         assert_eq!(legal.is_empty(), game.outcome().is_some());
         assert!((0..20).all(|action| game.is_legal(action) == legal.contains(&action)));
         if let Some(result) = game.outcome() {
             ends[(1 - result) as usize] += 1;
         }
         for action in legal {
-            let mut next = game;
-            next.play(action);
-            walk(next, seen, ends);
+            walk(game.after(action), seen, ends);
         }
     }
 
@@ -247,14 +242,5 @@ mod tests {
         assert!(after(&[0, 3, 1, 4, 2]).to_string().ends_with("X wins"));
         assert!(after(&[0, 3, 1, 4, 8, 5]).to_string().ends_with("O wins"));
         assert!(after(&[0, 1, 2, 4, 3, 5, 7, 6, 8]).to_string().ends_with("draw"));
-    }
-
-    #[test]
-    fn observation_is_from_the_perspective_of_the_mover() {
-        let (mut planes, mut scalars) = ([0; 2], [9.0]);
-        after(&[4, 0, 8]).pack_observation(&mut planes, &mut scalars);
-        assert_eq!((planes, scalars), ([1, 1 << 4 | 1 << 8], [0.0]));
-        after(&[4, 0]).pack_observation(&mut planes, &mut scalars);
-        assert_eq!((planes, scalars), ([1 << 4, 1], [1.0]));
     }
 }

@@ -35,10 +35,10 @@ impl<W: World> SearchState<W> {
     /// Gathers until the batch is full: `in_flight` leaves, no simulation budget left, or a descent that ends at a leaf in flight.
     /// External worlds gather one leaf at a time, because only `step` tells whether it is terminal.
     pub(crate) fn gather(&mut self, tree: &mut Tree, config: &WorldConfig<W>) {
-        let mut descents = interleaved::borrow_descents::<W>(&self.root);
-        self.open_batch(tree, config, &mut descents[0]);
-        self.continue_batch(tree, config, &mut descents[0]);
-        interleaved::return_descents::<W>(descents);
+        self.with_descent(|this, descent| {
+            this.open_batch(tree, config, descent);
+            this.continue_batch(tree, config, descent);
+        });
     }
 
     /// Opens a batch unless one is open.
@@ -72,8 +72,7 @@ impl<W: World> SearchState<W> {
             return false;
         }
         let key = fold(self.key, self.simulations + in_flight as u64);
-        let start = self.descent_start(tree, config, in_flight as u32, key, descent);
-        descent.begin(tree, &self.root, start);
+        self.return_to_root(tree, config, key, descent);
         true
     }
 

@@ -33,6 +33,11 @@ pub enum PlayoutPolicy {
     Decisive,
 }
 
+impl PlayoutPolicy {
+    /// The policies by name.
+    pub const NAMES: [(Option<&'static str>, Self); 2] = [(Some("random"), Self::Random), (Some("decisive"), Self::Decisive)];
+}
+
 impl<W: World> WorldConfig<W> {
     /// Evaluates the leaf `state`, changing it. Returns the value for player 0, or None if the external evaluator must value `state`
     /// as it is left: after a playout of at most `max_depth` moves.

@@ -10,6 +10,7 @@ use crate::search::config::WorldConfig;
 use crate::search::expand;
 use crate::search::path::{Step, TraceStep};
 use crate::search::score::{Choice, ANY};
+use crate::search::tree_search::SearchState;
 use crate::tree::journal::Journal;
 use crate::tree::{NodeIndex, Tree, ROOT};
 
@@ -73,42 +74,36 @@ impl<S> Descent<S> {
     }
 }
 
-/// The start of a descent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DescentStart {
-    /// The place to follow at the root, if a schedule sets it.
-    pub scheduled_edge: Option<usize>,
-    /// Leaves of this tree in flight.
-    pub in_flight: u32,
-    /// Key of the simulation's random numbers.
-    pub key: u64,
-    /// Plies below the root in which forced moves are searched.
-    pub forced_depth: u8,
-    /// Lowest and highest mean value of the tree.
-    pub bounds: Bounds,
-}
-
-impl<S: Clone> Descent<S> {
-    /// Returns to the root for the next descent.
+impl<W: World> SearchState<W> {
+    /// Returns `descent` to the root for the next simulation, whose random numbers have `key`.
     #[inline]
-    pub(crate) fn begin(&mut self, tree: &Tree, root: &S, start: DescentStart) {
-        self.path.clear();
-        self.trace.clear();
-        self.state.clone_from(root);
-        let visits = tree.root_visits + start.in_flight;
-        self.cursor = Cursor {
+    pub(crate) fn return_to_root(&self, tree: &Tree, config: &WorldConfig<W>, key: u64, descent: &mut Descent<W::State>) {
+        let scheduled_edge = self.scheduled_edge(tree, config, descent);
+        descent.path.clear();
+        descent.trace.clear();
+        descent.state.clone_from(&self.root);
+        let visits = tree.root_visits + self.pending.len() as u32;
+        descent.cursor = Cursor {
             node: ROOT,
             edge_visits: visits,
             visits,
-            scheduled_edge: start.scheduled_edge,
-            forced_depth: start.forced_depth,
-            bounds: start.bounds,
-            random: Random::new(start.key, Purpose::Select),
+            scheduled_edge,
+            forced_depth: self.forced_depth,
+            bounds: self.bounds,
+            random: Random::new(key, Purpose::Select),
         };
+    }
+
+    /// Returns the place to follow at the root by the schedule.
+    #[inline]
+    fn scheduled_edge(&self, tree: &Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> Option<usize> {
+        let (schedule, rule) = (self.schedule.as_ref()?, config.rule.sequential_halving()?);
+        let started = self.simulations + self.pending.len() as u64;
+        Some(schedule.choose(&rule.completed_q, tree, started, config.trace, &mut descent.scores))
     }
 }
 
-/// Descends from the root, after `Descent::begin`.
+/// Descends from the root, after `return_to_root`.
 pub(crate) fn descend<W: World>(
     tree: &mut Tree,
     config: &WorldConfig<W>,

@@ -7,7 +7,7 @@ use crate::search::config::WorldConfig;
 use crate::search::evaluate::LeafKind;
 use crate::search::move_ordering::order_edges;
 use crate::search::path::TraceRow;
-use crate::search::select::{descend, Descent, DescentStart, Reached};
+use crate::search::select::{descend, Descent, Reached};
 use crate::search::sequential_halving::Schedule;
 use crate::search::tree_search::{SearchState, Stop, MAX_SCHEDULE, ROOT_EVALUATION, SIMULATIONS_PER_CHECK};
 use crate::search::{backup, expand, interleaved, leaf_analysis};
@@ -15,39 +15,34 @@ use crate::tree::{NodeIndex, Tree, ROOT, UNPROVEN};
 use std::sync::Arc;
 
 impl<W: World> SearchState<W> {
-    pub(super) fn run_sequential(&mut self, tree: &mut Tree, config: &WorldConfig<W>, until_simulation: u64, stop: Stop<'_>) {
+    /// Calls `work` with one of this thread's descents.
+    pub(super) fn with_descent(&mut self, work: impl FnOnce(&mut Self, &mut Descent<W::State>)) {
         let mut descents = interleaved::borrow_descents::<W>(&self.root);
-        self.run_sequential_with(tree, config, until_simulation, stop, &mut descents[0]);
+        work(self, &mut descents[0]);
         interleaved::return_descents::<W>(descents);
     }
 
-    fn run_sequential_with(
-        &mut self,
-        tree: &mut Tree,
-        config: &WorldConfig<W>,
-        until_simulation: u64,
-        stop: Stop<'_>,
-        descent: &mut Descent<W::State>,
-    ) {
-        self.prepare_root_with(tree, config, descent);
-        let mut left = SIMULATIONS_PER_CHECK;
-        while self.simulations < until_simulation && self.wants_more(tree, config) {
-            self.simulate(tree, config, descent);
-            left -= 1;
-            if left == 0 {
-                if stop() {
-                    return;
+    pub(super) fn run_sequential(&mut self, tree: &mut Tree, config: &WorldConfig<W>, until_simulation: u64, stop: Stop<'_>) {
+        self.with_descent(|this, descent| {
+            this.prepare_root_with(tree, config, descent);
+            let mut left = SIMULATIONS_PER_CHECK;
+            while this.simulations < until_simulation && this.wants_more(tree, config) {
+                this.simulate(tree, config, descent);
+                left -= 1;
+                if left == 0 {
+                    if stop() {
+                        return;
+                    }
+                    left = SIMULATIONS_PER_CHECK;
                 }
-                left = SIMULATIONS_PER_CHECK;
             }
-        }
+        });
     }
 
     #[inline]
     fn simulate(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) {
         let key = fold(self.key, self.simulations);
-        let start = self.descent_start(tree, config, 0, key, descent);
-        descent.begin(tree, &self.root, start);
+        self.return_to_root(tree, config, key, descent);
         let reached = descend::<W>(tree, config, descent, &mut self.journal);
         let exact = match reached {
             Reached::New => self.expand_terminal(tree, config, descent),
@@ -101,9 +96,7 @@ impl<W: World> SearchState<W> {
 
     /// Analyzes and evaluates the root inside the engine, unless done; then adds noise and begins the schedule.
     pub(crate) fn prepare_root(&mut self, tree: &mut Tree, config: &WorldConfig<W>) {
-        let mut descents = interleaved::borrow_descents::<W>(&self.root);
-        self.prepare_root_with(tree, config, &mut descents[0]);
-        interleaved::return_descents::<W>(descents);
+        self.with_descent(|this, descent| this.prepare_root_with(tree, config, descent));
     }
 
     /// `prepare_root` with a borrowed descent.
@@ -142,28 +135,6 @@ impl<W: World> SearchState<W> {
                 self.schedule = Some(Arc::new(schedule));
             }
         }
-    }
-
-    /// Returns how the next descent begins, with `in_flight` leaves of this tree pending.
-    #[inline]
-    pub(super) fn descent_start(
-        &self,
-        tree: &Tree,
-        config: &WorldConfig<W>,
-        in_flight: u32,
-        key: u64,
-        descent: &mut Descent<W::State>,
-    ) -> DescentStart {
-        let scheduled_edge = self.scheduled_edge(tree, config, descent);
-        DescentStart { scheduled_edge, in_flight, key, forced_depth: self.forced_depth, bounds: self.bounds }
-    }
-
-    /// Returns the place to follow at the root by the schedule.
-    #[inline]
-    fn scheduled_edge(&self, tree: &Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> Option<usize> {
-        let (schedule, rule) = (self.schedule.as_ref()?, config.rule.sequential_halving()?);
-        let started = self.simulations + self.pending.len() as u64;
-        Some(schedule.choose(&rule.completed_q, tree, started, config.trace, &mut descent.scores))
     }
 
     /// Adds the node and edges of a new position of a compiled world, if moves have priors.

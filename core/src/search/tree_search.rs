@@ -139,12 +139,6 @@ impl<W: World> TreeSearch<W> {
         &self.search_state.root
     }
 
-    /// Returns the number of simulations in the life of the tree.
-    #[must_use]
-    pub fn simulations(&self) -> u64 {
-        self.search_state.simulations
-    }
-
     /// Returns the recorded simulations.
     #[must_use]
     pub fn trace(&self) -> &[TraceRow] {

@@ -84,7 +84,8 @@ macro_rules! declare {
         }
 
         impl TreeColumns {
-            fn check_lengths(&self) -> Result<(), String> {
+            /// Checks that lengths fit and all numbers are finite.
+            fn check_numbers(&self) -> Result<(), String> {
                 let (nodes, edges) = (self.node_value.len(), self.edge_action.len());
                 let check = |name: &str, length: usize, right: usize| match length == right {
                     true => Ok(()),
@@ -93,6 +94,8 @@ macro_rules! declare {
                 let each = |width: fn(Shape) -> usize| width(self.shape);
                 $(check($node_name, self.$node.len(), nodes * each($node_width))?;)*
                 $(check($edge_name, self.$edge.len(), edges * each($edge_width))?;)*
+                $(check_each($node_name, &self.$node, |number| (number as f64).is_finite())?;)*
+                $(check_each($edge_name, &self.$edge, |number| (number as f64).is_finite())?;)*
                 check("edge_action", edges, self.node_edges.iter().map(|&count| usize::from(count)).sum())
             }
         }
@@ -189,14 +192,6 @@ impl Tree {
     }
 }
 
-/// Checks that all numbers are finite.
-fn check_finite(name: &str, numbers: impl IntoIterator<Item = f64>) -> Result<(), String> {
-    match numbers.into_iter().position(|number| !number.is_finite()) {
-        Some(at) => Err(format!("entry {at} of {name} is not a finite number")),
-        None => Ok(()),
-    }
-}
-
 /// Checks that `is_right` holds for each entry.
 fn check_each<T: Copy + std::fmt::Display>(name: &str, entries: &[T], is_right: impl Fn(T) -> bool) -> Result<(), String> {
     match entries.iter().position(|&entry| !is_right(entry)) {
@@ -223,21 +218,14 @@ impl TreeColumns {
         if nodes == 0 || nodes >= Link::INDEX as usize {
             return Err(format!("node_value has {nodes} entries"));
         }
-        self.check_lengths()?;
+        self.check_numbers()?;
         check_each("node_edges", &self.node_edges, |count| usize::from(count) <= shape.max_edges)?;
         check_each("node_to_play", &self.node_to_play, |player| usize::from(player) < shape.players)?;
         check_each("node_end", &self.node_end, |end| end <= 1)?;
         check_each("node_proven", &self.node_proven, is_result)?;
         check_each("edge_proven", &self.edge_proven, is_result)?;
         check_each("edge_category", &self.edge_tag, |tag| tag < 16)?;
-        check_each("edge_prior", &self.edge_prior, |prior| prior.is_finite() && prior >= 0.0)?;
-        check_finite("node_value", self.node_value.iter().copied())?;
-        check_finite("node_rewards", self.node_rewards.iter().copied())?;
-        check_finite("node_values", self.node_values.iter().copied())?;
-        check_finite("node_reward", self.node_reward.iter().copied())?;
-        check_finite("node_discount", self.node_discount.iter().copied())?;
-        check_finite("node_tail", self.node_tail.iter().map(|&mass| f64::from(mass)))?;
-        check_finite("edge_value", self.edge_value.iter().copied())?;
+        check_each("edge_prior", &self.edge_prior, |prior| prior >= 0.0)?;
         self.check_links()
     }
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -222,7 +223,7 @@ class LatentWorld(World):
 
     def batch(self) -> None:
         """Evaluates one batch of leaves."""
-        self._evaluate(self.core.gather_latent(), self.core.apply_latent)
+        self._evaluate(self.core.gather_latent(), gather=False)
 
     def run(self, should_stop: ShouldStop | None) -> None:
         """Runs batches; each engine call applies the responses to one batch and gathers the rows of the next.
@@ -243,7 +244,7 @@ class LatentWorld(World):
         is_running = self.core.wants_more() and not self.core.stopped
         rows = self.core.gather_latent() if is_running else None
         while rows is not None:
-            rows = self._evaluate(rows, self.core.step_latent)
+            rows = self._evaluate(rows, gather=True)
 
     def _run_pipelined(
         self, model: InferenceBackend, context: LatentContext, should_stop: ShouldStop | None
@@ -276,8 +277,9 @@ class LatentWorld(World):
         """Copies the nodes of device-resident trees into the engine."""
         self._offload.synchronize()
 
-    def _evaluate(self, rows: Rows, apply: Callable[..., Rows | None]) -> Rows | None:
+    def _evaluate(self, rows: Rows, gather: bool) -> Rows | None:
         """Calls the model for the gathered rows, stores the hidden states, and applies the rest to the engine."""
+        apply = partial(self.core.step_latent, gather=gather)
         parents, actions, first, slots = rows
         count = len(actions)
         if count == 0:

@@ -44,11 +44,8 @@ pub fn ending(state: &Chess) -> Option<Ending> {
 /// Returns each legal action with the result of the position after it, for the side to move there. Mate is a loss in 0 plies.
 #[must_use]
 pub fn moves(state: &Chess) -> Vec<(Action, Option<Ending>)> {
-    let mut legal = Vec::new();
-    state.legal_actions(&mut legal);
     let after = |action: Action| {
-        let mut next = state.clone();
-        next.play(action);
+        let next = state.after(action);
         let known = match next.outcome_in_search() {
             Some(0) => Some(Ending::Drawn),
             Some(_) => Some(Ending::Loses(0)),
@@ -56,7 +53,7 @@ pub fn moves(state: &Chess) -> Vec<(Action, Option<Ending>)> {
         };
         (action, known)
     };
-    legal.into_iter().map(after).collect()
+    state.legal().into_iter().map(after).collect()
 }
 
 /// Returns the optimal line to the mate; empty without one.
@@ -122,9 +119,10 @@ pub(crate) fn lock_all() -> MutexGuard<'static, ()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::games::chess::fixtures::{game, play};
 
     fn known(fen: &str) -> Option<Ending> {
-        ending(&Chess::from_fen(fen).expect("a position"))
+        ending(&game(fen))
     }
 
     #[test]
@@ -142,11 +140,10 @@ mod tests {
         assert_eq!(known("7k/8/5K2/8/8/8/8/R7 w - - 98 80"), None);
         assert_eq!(known("8/8/8/8/8/4k3/4P3/4K3 w - - 98 80"), Some(Ending::Drawn));
         // A further occurrence would be the third, so no win is claimed.
-        let mut game = Chess::from_fen("7k/8/5K2/8/8/8/8/R7 w - - 0 1").expect("a position");
+        let mut game = game("7k/8/5K2/8/8/8/8/R7 w - - 0 1");
         for text in ["Ra2", "Kg8", "Ra1", "Kh8"] {
             assert!(ending(&game).is_some());
-            let action = game.parse_action(text).expect("a move");
-            game.play(action);
+            play(&mut game, text);
         }
         assert_eq!((game.repetitions(), ending(&game)), (1, None));
     }
@@ -162,7 +159,7 @@ mod tests {
     #[test]
     fn lines_end_in_mate() {
         for fen in ["8/8/8/8/8/2k5/8/K6R w - - 0 1", "8/8/8/4k3/8/8/4P3/4K3 b - - 0 1", "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"] {
-            let mut game = Chess::from_fen(fen).expect("a position");
+            let mut game = game(fen);
             let Some(Ending::Wins(plies) | Ending::Loses(plies)) = ending(&game) else {
                 assert!(line(&game).is_empty());
                 continue;

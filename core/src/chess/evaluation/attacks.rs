@@ -1,8 +1,7 @@
-//! Attack terms of one side: mobility, king danger, threats, pawn shield, passed pawns. `Pesto` weights the counts; `Terms` lists
-//! them for the tuner.
+//! Attack terms of one side: mobility, king danger, threats, pawn shield, passed pawns. `terms` numbers the counts.
 
 use cozy_chess::{
-    get_bishop_moves, get_king_moves, get_knight_moves, get_rook_moves, BitBoard, Board, Color,
+    get_bishop_moves, get_king_moves, get_knight_moves, get_pawn_attacks, get_rook_moves, BitBoard, Board, Color,
     Piece::{self, Bishop, King, Knight, Pawn, Queen, Rook},
     Square,
 };
@@ -38,7 +37,7 @@ impl Reach {
         let (mut by, mut mobility, mut danger) = ([BitBoard::EMPTY; 4], [0; 4], 0);
         for (place, piece) in [Knight, Bishop, Rook, Queen].into_iter().enumerate() {
             for square in own & board.pieces(piece) {
-                let reached = reach(piece, square, occupied);
+                let reached = attacks(piece, color, square, occupied);
                 by[place] |= reached;
                 mobility[place] += (reached & area).len();
                 danger += DANGER_WEIGHTS[place] * (reached & near_king).len() as usize;
@@ -66,13 +65,16 @@ impl Reach {
     }
 }
 
-/// Returns the attacks of a knight, bishop, rook or queen.
-fn reach(piece: Piece, square: Square, occupied: BitBoard) -> BitBoard {
+/// Returns the squares that a piece of `color` attacks.
+#[inline]
+pub(in crate::chess) fn attacks(piece: Piece, color: Color, square: Square, occupied: BitBoard) -> BitBoard {
     match piece {
+        Pawn => get_pawn_attacks(square, color),
         Knight => get_knight_moves(square),
         Bishop => get_bishop_moves(square, occupied),
         Rook => get_rook_moves(square, occupied),
-        _ => get_bishop_moves(square, occupied) | get_rook_moves(square, occupied),
+        Queen => get_bishop_moves(square, occupied) | get_rook_moves(square, occupied),
+        King => get_king_moves(square),
     }
 }
 
@@ -93,7 +95,7 @@ pub(super) fn shelter(board: &Board, color: Color, pawns: &Pawns) -> (u32, u32) 
 pub(super) fn passed(board: &Board, color: Color, pawns: &Pawns) -> (i32, u32) {
     let stops = BitBoard(pawns.relative(BitBoard(pawns.passed() << 8)));
     let (own, enemy) = (board.king(color), board.king(!color));
-    let nearer = stops.into_iter().map(|stop| distance(enemy, stop) - distance(own, stop)).sum();
+    let nearer = stops.into_iter().map(|stop| distance(enemy, stop) as i32 - distance(own, stop) as i32).sum();
     (nearer, (stops & board.colors(!color)).len())
 }
 
@@ -104,7 +106,7 @@ pub(super) fn outposts(board: &Board, color: Color, pawns: &Pawns) -> u32 {
 }
 
 /// Returns the Chebyshev distance of two squares.
-fn distance(one: Square, other: Square) -> i32 {
-    let files = (one.file() as i32).abs_diff(other.file() as i32);
-    files.max((one.rank() as i32).abs_diff(other.rank() as i32)) as i32
+pub(in crate::chess) fn distance(one: Square, other: Square) -> usize {
+    let files = (one.file() as usize).abs_diff(other.file() as usize);
+    files.max((one.rank() as usize).abs_diff(other.rank() as usize))
 }

@@ -1,22 +1,24 @@
 //! Static evaluation: PeSTO's piece-square tables plus positional terms, tapered from middlegame to endgame. Scores are centipawns
 //! for the side to move and colour-symmetric.
 
-mod attacks;
+pub(super) mod attacks;
 pub(super) mod bare_king;
-mod features;
-mod pawns;
+pub(super) mod pawns;
+mod terms;
 mod weights;
 
-pub use features::Terms;
+pub use terms::count_terms;
 pub use weights::{Pair, Ranks, Squares, Weights, MAX_WEIGHT};
 
 use cozy_chess::{
-    BitBoard, Board, Color,
+    Board, Color,
     Piece::{self, Bishop, Knight, Pawn, Queen, Rook},
 };
 
-use attacks::{Reach, DANGERS};
-use pawns::{files, Pawns};
+use attacks::Reach;
+use pawns::Pawns;
+use terms::visit_terms;
+use weights::{NUM_TERMS, TERMS};
 
 use crate::error::Error;
 
@@ -32,10 +34,6 @@ const fn pack([middlegame, endgame]: Pair) -> Packed {
     ((endgame as i64) << 32) + middlegame as i64
 }
 
-fn pack_table<const N: usize>([middlegame, endgame]: &[[i32; N]; 2]) -> [Packed; N] {
-    std::array::from_fn(|place| pack([middlegame[place], endgame[place]]))
-}
-
 const fn unpack(packed: Packed) -> (i64, i64) {
     // The lower half is signed: undo its borrow from the upper half.
     (packed as i32 as i64, (packed + (1 << 31)) >> 32)
@@ -48,11 +46,7 @@ pub struct Pesto {
     scale: f64,
     /// Piece value plus piece-square table, by colour, piece, square.
     squares: [[[Packed; 64]; 6]; 2],
-    /// Knight, bishop, rook, queen.
-    mobility: [Packed; 4],
-    passed: [Packed; 8],
-    guarded: [Packed; 8],
-    danger: [Packed; DANGERS],
+    terms: [Packed; NUM_TERMS],
     full_phase: i32,
 }
 
@@ -71,28 +65,18 @@ impl Pesto {
             let text = format!("phase_weights must be at least 0 and not all 0, not {:?}", weights.phase_weights);
             return Err(Error::InvalidArgument(text));
         }
-        let values = [weights.pawn_value, weights.knight_value, weights.bishop_value, weights.rook_value, weights.queen_value, [0, 0]];
-        let tables = [
-            &weights.pawn_squares,
-            &weights.knight_squares,
-            &weights.bishop_squares,
-            &weights.rook_squares,
-            &weights.queen_squares,
-            &weights.king_squares,
-        ];
+        let terms = weights.terms().map(pack);
         let mut squares = [[[0; 64]; 6]; 2];
-        for (piece, (value, [middlegame, endgame])) in values.into_iter().zip(tables).enumerate() {
+        for piece in Piece::ALL {
+            // A king has no value.
+            let value = if piece == Piece::King { 0 } else { terms[TERMS.pawn_value + piece as usize] };
             for square in 0..64 {
-                let packed = pack(value) + pack([middlegame[square], endgame[square]]);
-                squares[Color::White as usize][piece][square ^ 56] = packed;
-                squares[Color::Black as usize][piece][square] = packed;
+                let packed = value + terms[TERMS.pawn_squares + 64 * piece as usize + square];
+                squares[Color::White as usize][piece as usize][square ^ 56] = packed;
+                squares[Color::Black as usize][piece as usize][square] = packed;
             }
         }
-        let mobility =
-            [weights.knight_mobility_bonus, weights.bishop_mobility_bonus, weights.rook_mobility_bonus, weights.queen_mobility_bonus];
-        let (passed, guarded) = (pack_table(&weights.passed_pawn_bonus), pack_table(&weights.guarded_pawn_bonus));
-        let danger = pack_table(&weights.king_danger_bonus);
-        Ok(Self { scale, squares, mobility: mobility.map(pack), passed, guarded, danger, full_phase, weights })
+        Ok(Self { scale, squares, terms, full_phase, weights })
     }
 
     /// Returns the weights.
@@ -127,7 +111,7 @@ impl Pesto {
         let (pawns, other_pawns) = (Pawns::of(board, color), Pawns::of(board, !color));
         let (reach, other_reach) = (Reach::of(board, color, &pawns), Reach::of(board, !color, &other_pawns));
         let own = self.side(board, color, &pawns, &reach, &other_reach);
-        let sum = own - self.side(board, !color, &other_pawns, &other_reach, &reach) + pack(self.weights.tempo_bonus);
+        let sum = own - self.side(board, !color, &other_pawns, &other_reach, &reach) + self.terms[TERMS.tempo_bonus];
         let (middlegame, endgame) = unpack(sum);
         let phase = self.phase(board);
         let (now, full) = (i64::from(phase), i64::from(self.full_phase));
@@ -151,7 +135,6 @@ impl Pesto {
 
     /// Returns the packed score of one side.
     fn side(&self, board: &Board, color: Color, pawns: &Pawns, reach: &Reach, other_reach: &Reach) -> Packed {
-        let weights = &self.weights;
         let own = board.colors(color);
         let mut sum = 0;
         for (piece, squares) in Piece::ALL.into_iter().zip(&self.squares[color as usize]) {
@@ -159,37 +142,8 @@ impl Pesto {
                 sum += squares[square as usize];
             }
         }
-        if (own & board.pieces(Bishop)).len() >= 2 {
-            sum += pack(weights.two_bishops_bonus);
-        }
-
-        sum += count(pawns.isolated()) * pack(weights.isolated_pawn_bonus);
-        sum += count(pawns.doubled()) * pack(weights.doubled_pawn_bonus);
-        for square in BitBoard(pawns.passed()) {
-            sum += self.passed[square.rank() as usize];
-        }
-        for square in BitBoard(pawns.guarded()) {
-            sum += self.guarded[square.rank() as usize];
-        }
-        let (nearer, blocked) = attacks::passed(board, color, pawns);
-        sum += i64::from(nearer) * pack(weights.passed_king_bonus) + i64::from(blocked) * pack(weights.passed_stopped_bonus);
-
-        let rooks = pawns.relative(own & board.pieces(Rook)) & !files(pawns.own);
-        let enemy_files = files(pawns.enemy);
-        sum += count(rooks & !enemy_files) * pack(weights.rook_open_file_bonus);
-        sum += count(rooks & enemy_files) * pack(weights.rook_half_open_file_bonus);
-
-        for (squares, bonus) in reach.mobility.into_iter().zip(self.mobility) {
-            sum += i64::from(squares) * bonus;
-        }
-        sum += i64::from(attacks::outposts(board, color, pawns)) * pack(weights.outpost_bonus);
-        let bonuses = [weights.pawn_threat_bonus, weights.minor_threat_bonus, weights.rook_threat_bonus, weights.hanging_threat_bonus];
-        for (targets, bonus) in reach.threats(board, color, other_reach).into_iter().zip(bonuses) {
-            sum += i64::from(targets) * pack(bonus);
-        }
-        let (shield, open) = attacks::shelter(board, color, pawns);
-        sum += i64::from(shield) * pack(weights.king_shield_bonus) + i64::from(open) * pack(weights.king_open_file_bonus);
-        sum + self.danger[other_reach.danger]
+        visit_terms(board, color, pawns, reach, other_reach, |term, count| sum += i64::from(count) * self.terms[term]);
+        sum
     }
 }
 
@@ -206,8 +160,4 @@ impl Default for Pesto {
     fn default() -> Self {
         Self::new(Weights::default(), SCALE).unwrap_or_else(|_| unreachable!("the default weights are valid"))
     }
-}
-
-fn count(squares: u64) -> i64 {
-    i64::from(squares.count_ones())
 }

@@ -3,7 +3,7 @@
 use cozy_chess::{BitBoard, Board, Color, Piece::Pawn};
 
 /// Pawn bitboards relative to one side: `own` moves up.
-pub(super) struct Pawns {
+pub(in crate::chess) struct Pawns {
     pub(super) own: u64,
     pub(super) enemy: u64,
     color: Color,
@@ -13,7 +13,7 @@ const A_FILE: u64 = 0x0101_0101_0101_0101;
 const H_FILE: u64 = A_FILE << 7;
 
 impl Pawns {
-    pub(super) fn of(board: &Board, color: Color) -> Self {
+    pub(in crate::chess) fn of(board: &Board, color: Color) -> Self {
         let pawns = board.pieces(Pawn);
         let mut found = Self { own: 0, enemy: 0, color };
         found.own = found.relative(pawns & board.colors(color));
@@ -22,7 +22,7 @@ impl Pawns {
     }
 
     /// Flips squares vertically if `own` is Black; self-inverse.
-    pub(super) fn relative(&self, squares: BitBoard) -> u64 {
+    pub(in crate::chess) fn relative(&self, squares: BitBoard) -> u64 {
         match self.color {
             Color::White => squares.0,
             Color::Black => squares.0.swap_bytes(),
@@ -37,9 +37,14 @@ impl Pawns {
         self.own & !adjacent_files(files(self.own))
     }
 
-    pub(super) fn passed(&self) -> u64 {
+    /// Returns the front spans of enemy pawns, adjacent files included: own pawns there are not passed.
+    pub(in crate::chess) fn stopped(&self) -> u64 {
         let stopped = below(self.enemy);
-        self.own & !(stopped | adjacent_files(stopped) | below(self.own))
+        stopped | adjacent_files(stopped)
+    }
+
+    pub(super) fn passed(&self) -> u64 {
+        self.own & !(self.stopped() | below(self.own))
     }
 
     pub(super) fn guards(&self) -> u64 {

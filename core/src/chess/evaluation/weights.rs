@@ -19,6 +19,8 @@ pub const MAX_WEIGHT: i32 = 20_000;
 /// A field as a list of numbers, the middlegame before the endgame.
 trait Field: Sized {
     const LEN: usize;
+    /// Pairs of numbers that the score is linear in.
+    const TERMS: usize;
     const ZERO: Self;
     fn list(&self) -> Vec<i32>;
     fn fill(&mut self, numbers: &[i32]);
@@ -26,6 +28,8 @@ trait Field: Sized {
 
 impl<const N: usize> Field for [i32; N] {
     const LEN: usize = N;
+    // A pair is one term, the phase weights are none.
+    const TERMS: usize = if N == 2 { 1 } else { 0 };
     const ZERO: Self = [0; N];
 
     fn list(&self) -> Vec<i32> {
@@ -39,6 +43,7 @@ impl<const N: usize> Field for [i32; N] {
 
 impl<const N: usize> Field for [[i32; N]; 2] {
     const LEN: usize = 2 * N;
+    const TERMS: usize = N;
     const ZERO: Self = [[0; N]; 2];
 
     fn list(&self) -> Vec<i32> {
@@ -51,7 +56,7 @@ impl<const N: usize> Field for [[i32; N]; 2] {
     }
 }
 
-/// Generates the struct and access by name.
+/// Generates the struct, access by name, and the numbering of terms.
 macro_rules! weights {
     ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
         /// The weights, each for the side that has the feature.
@@ -60,6 +65,23 @@ macro_rules! weights {
             $($(#[$doc])* pub $name: $type,)*
         }
 
+        /// The first term of each field; those of a field with many are in the order of its numbers.
+        pub(super) struct FirstTerms {
+            $(pub(super) $name: usize,)*
+        }
+
+        /// Terms are numbered in the order of fields.
+        pub(super) const TERMS: FirstTerms = {
+            let mut next = 0;
+            FirstTerms { $($name: {
+                next += <$type as Field>::TERMS;
+                next - <$type as Field>::TERMS
+            },)* }
+        };
+
+        /// Number of terms.
+        pub(super) const NUM_TERMS: usize = 0 $(+ <$type as Field>::TERMS)*;
+
         impl Weights {
             const ZERO: Self = Self { $($name: <$type as Field>::ZERO,)* };
 
@@ -67,6 +89,18 @@ macro_rules! weights {
             #[must_use]
             pub fn fields(&self) -> Vec<(&'static str, Vec<i32>)> {
                 vec![$((stringify!($name), self.$name.list()),)*]
+            }
+
+            /// Returns the middlegame and the endgame weight of each term.
+            pub(super) fn terms(&self) -> [Pair; NUM_TERMS] {
+                let mut terms = [[0; 2]; NUM_TERMS];
+                $(
+                    let numbers = self.$name.list();
+                    for (place, term) in terms[TERMS.$name..][..<$type as Field>::TERMS].iter_mut().enumerate() {
+                        *term = [numbers[place], numbers[place + numbers.len() / 2]];
+                    }
+                )*
+                terms
             }
 
             /// Sets the numbers of a field.

@@ -158,6 +158,7 @@ pub(crate) fn decode(board: &Board, action: Action) -> Option<Move> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::games::chess::fixtures::{game, POSITIONS};
     use crate::games::chess::Chess;
     use crate::games::Game;
     use crate::runtime::random::{Purpose, Random};
@@ -191,12 +192,12 @@ mod tests {
         assert_eq!(start.parse_action("e2e4").unwrap(), 12 * 73 + 1);
         // g1 (square 6) to f3: (-1, 2), the last knight plane.
         assert_eq!(start.parse_action("g1f3").unwrap(), 6 * 73 + 63);
-        let castling = Chess::from_fen("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1").unwrap();
+        let castling = game("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1");
         assert_eq!(castling.parse_action("e1g1").unwrap(), 4 * 73 + 2 * 7 + 1);
         assert_eq!(castling.parse_action("e1c1").unwrap(), 4 * 73 + 6 * 7 + 1);
-        let black = Chess::from_fen("r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 0 1").unwrap();
+        let black = game("r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 0 1");
         assert_eq!(black.parse_action("e8g8").unwrap(), 4 * 73 + 2 * 7 + 1);
-        let promotion = Chess::from_fen("4k3/8/8/8/8/8/1p6/R1R1K3 b - - 0 1").unwrap();
+        let promotion = game("4k3/8/8/8/8/8/1p6/R1R1K3 b - - 0 1");
         let number = |text| usize::from(promotion.parse_action(text).unwrap());
         assert_eq!(number("b2a1q"), (8 * 6 + 1) * 73 + 7 * 7);
         assert_eq!(number("b2b1q"), (8 * 6 + 1) * 73);
@@ -208,8 +209,8 @@ mod tests {
     #[test]
     fn encoding_is_a_bijection_on_legal_moves() {
         let mut random = Random::new(11, Purpose::Playout);
-        for fen in crate::games::chess::perft::tests::POSITIONS {
-            let start = Chess::from_fen(fen).unwrap();
+        for fen in POSITIONS {
+            let start = game(fen);
             for _ in 0..8 {
                 let mut game = start.clone();
                 for _ in 0..40 {

@@ -3,6 +3,7 @@
 use cozy_chess::{get_king_moves, get_line_rays, BitBoard, Board, BoardBuilder, CastleRights, Color, File, Piece, Rank, Square};
 
 use super::display::letter;
+use super::notation::shortened;
 use super::state::legal_en_passant;
 use super::Chess;
 use crate::error::Error;
@@ -86,11 +87,7 @@ fn refuse<T>(text: String) -> Result<T, Error> {
 
 /// Quotes a text, truncated to 100 characters.
 fn quote(text: &str) -> String {
-    let mut short: String = text.chars().take(100).collect();
-    if short.len() < text.len() {
-        short.push_str("...");
-    }
-    format!("{short:?}")
+    format!("{:?}", shortened(text, 100))
 }
 
 fn build(builder: &BoardBuilder, context: &str) -> Result<Board, Error> {
@@ -98,24 +95,8 @@ fn build(builder: &BoardBuilder, context: &str) -> Result<Board, Error> {
 }
 
 fn rank_text(board: &Board, rank: Rank) -> String {
-    let mut text = String::new();
-    let mut empty = 0u8;
-    for file in File::ALL {
-        match letter(board, Square::new(file, rank)) {
-            None => empty += 1,
-            Some(letter) => {
-                if empty > 0 {
-                    text.push(char::from(b'0' + empty));
-                    empty = 0;
-                }
-                text.push(letter);
-            }
-        }
-    }
-    if empty > 0 {
-        text.push(char::from(b'0' + empty));
-    }
-    text
+    let squares: String = File::ALL.into_iter().map(|file| letter(board, Square::new(file, rank)).unwrap_or('.')).collect();
+    (1..=8).rev().fold(squares, |text, empty| text.replace(&".".repeat(empty), &empty.to_string()))
 }
 
 fn read_placement(text: &str, builder: &mut BoardBuilder) -> Result<(), Error> {

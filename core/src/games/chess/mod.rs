@@ -3,9 +3,11 @@
 pub(crate) mod action;
 mod display;
 mod fen;
+#[cfg(test)]
+pub(crate) mod fixtures;
 mod notation;
 mod observation;
-pub(crate) mod perft;
+mod perft;
 mod playout;
 mod rules;
 mod san;

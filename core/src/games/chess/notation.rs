@@ -37,17 +37,22 @@ fn read_uci(board: &Board, text: &str) -> Option<Action> {
     action::from_squares(board, from, to, promotion)
 }
 
-/// Returns the error of a text that names no legal move; it lists the legal ones.
-pub(super) fn refusal(game: &Chess, text: &str, why: &str) -> Error {
-    let mut short: String = text.chars().take(40).collect();
+/// Returns at most the first `most` characters of a text.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    let mut short: String = text.chars().take(most).collect();
     if short.len() < text.len() {
         short.push_str("...");
     }
+    short
+}
+
+/// Returns the error of a text that names no legal move; it lists the legal ones.
+pub(super) fn refusal(game: &Chess, text: &str, why: &str) -> Error {
+    let short = shortened(text, 40);
     if let Some(end) = game.termination() {
         return Error::InvalidAction(format!("{short:?} cannot be played: the game is over by {}", end.name().replace('_', " ")));
     }
-    let mut actions = Vec::new();
-    game.legal_actions(&mut actions);
+    let actions = game.legal();
     let listed: Vec<String> = actions
         .iter()
         .take(MAX_LISTED)
@@ -61,27 +66,7 @@ pub(super) fn refusal(game: &Chess, text: &str, why: &str) -> Error {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    fn game(fen: &str) -> Chess {
-        Chess::from_fen(fen).unwrap()
-    }
-
-    #[test]
-    fn uci_round_trips() {
-        let cases = [
-            ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "e2e4"),
-            ("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", "e1g1"),
-            ("r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 0 1", "e8c8"),
-            ("4k3/P7/8/8/8/8/8/4K3 w - - 0 1", "a7a8q"),
-            ("4k3/8/8/8/8/8/p7/1N2K3 b - - 0 1", "a2b1n"),
-            ("4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 1", "e5d6"),
-        ];
-        for (fen, text) in cases {
-            let game = game(fen);
-            assert_eq!(game.action_to_string(game.parse_action(text).unwrap()), text);
-        }
-        assert_eq!(Chess::default().action_to_string(4671), "<action 4671>");
-    }
+    use crate::games::chess::fixtures::game;
 
     #[test]
     fn errors_list_legal_moves() {

@@ -60,6 +60,7 @@ fn pack_step(entry: &HistoryEntry, color: Color, step: &mut [u64]) {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::games::chess::fixtures::play;
     use crate::games::Game;
 
     fn observe(game: &Chess) -> (Vec<u64>, Vec<f32>) {
@@ -67,12 +68,6 @@ mod tests {
         let mut scalars = vec![3.0; SCALARS];
         game.pack_observation(&mut planes, &mut scalars);
         (planes, scalars)
-    }
-
-    fn play(game: &mut Chess, moves: &str) {
-        for text in moves.split_whitespace() {
-            game.play(game.parse_action(text).unwrap());
-        }
     }
 
     #[test]

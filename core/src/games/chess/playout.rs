@@ -123,7 +123,7 @@ pub(super) fn playout(game: &mut Chess, random: &mut Random, max_depth: u32) -> 
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::games::chess::perft::tests::POSITIONS;
+    use crate::games::chess::fixtures::{game, POSITIONS};
     use crate::games::Action;
     use crate::runtime::random::Purpose;
 
@@ -158,7 +158,7 @@ mod tests {
         for (number, fen) in ends().into_iter().enumerate() {
             for seed in 0..60 {
                 for max_depth in [0, 1, 7, 60, 100_000] {
-                    let start = Chess::from_fen(fen).unwrap();
+                    let start = game(fen);
                     let (mut fast, mut slow) = (start.clone(), start);
                     let mut random = Random::new(seed * 100 + number as u64, Purpose::Playout);
                     let mut reference = random.clone();
@@ -177,7 +177,7 @@ mod tests {
     fn play_random_indexes_legal_actions() {
         let mut random = Random::new(5, Purpose::Playout);
         for fen in POSITIONS {
-            let mut game = Chess::from_fen(fen).unwrap();
+            let mut game = game(fen);
             let mut actions: Vec<Action> = Vec::new();
             while game.outcome().is_none() {
                 game.legal_actions(&mut actions);

@@ -126,31 +126,15 @@ fn is_insufficient_light(board: &Board) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::games::chess::fixtures::{game, play};
     use crate::games::Game;
-
-    fn game(fen: &str) -> Chess {
-        Chess::from_fen(fen).unwrap()
-    }
-
-    fn play(game: &mut Chess, moves: &str) {
-        for text in moves.split_whitespace() {
-            let action = game.parse_action(text).unwrap();
-            game.play(action);
-        }
-    }
-
-    fn no_actions(game: &Chess) -> bool {
-        let mut actions = vec![7];
-        game.legal_actions(&mut actions);
-        actions.is_empty()
-    }
 
     #[test]
     fn mate_and_stalemate_end_the_game() {
         let mut fool = Chess::default();
         play(&mut fool, "f3 e5 g4 Qh4#");
         assert_eq!((fool.termination(), fool.outcome()), (Some(Termination::Checkmate), Some(-1)));
-        assert!(no_actions(&fool));
+        assert!(fool.legal().is_empty());
         let back_rank = game("R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1");
         assert_eq!(back_rank.outcome(), Some(1));
         let stale = game("7k/5Q2/8/8/8/8/8/K7 b - - 0 1");
@@ -180,7 +164,7 @@ mod tests {
         for (fen, dead) in cases {
             let game = game(fen);
             assert_eq!(game.termination() == Some(Termination::InsufficientMaterial), dead, "{fen}");
-            assert_eq!(no_actions(&game), dead, "{fen}");
+            assert_eq!(game.legal().is_empty(), dead, "{fen}");
         }
     }
 
@@ -195,7 +179,7 @@ mod tests {
         assert_eq!(end.termination(), None);
         play(&mut end, "Rg2");
         assert_eq!((end.halfmove_clock(), end.termination()), (150, Some(Termination::SeventyFiveMoves)));
-        assert!(no_actions(&end));
+        assert!(end.legal().is_empty());
         assert!(!end.is_legal(end.parse_action("a8a7").unwrap_or(0)));
         // A checkmate on the last move counts.
         let mut mate = game("7k/8/6K1/8/8/8/8/R7 w - - 149 100");
@@ -217,7 +201,7 @@ mod tests {
             play(&mut game, "Nf3 Nf6 Ng1 Ng8");
         }
         assert_eq!((game.repetitions(), game.termination()), (4, Some(Termination::FivefoldRepetition)));
-        assert!(no_actions(&game));
+        assert!(game.legal().is_empty());
     }
 
     #[test]

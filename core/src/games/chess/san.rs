@@ -160,21 +160,19 @@ impl Pattern {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use crate::games::chess::fixtures::game;
     use crate::games::chess::Chess;
     use crate::games::Game;
 
-    fn game(fen: &str) -> Chess {
-        Chess::from_fen(fen).unwrap()
-    }
-
     #[test]
-    fn san_formats_and_parses() {
+    fn moves_format_and_parse() {
         let cases = [
             ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "g1f3", "Nf3"),
             ("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", "e1g1", "O-O"),
             ("r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 0 1", "e8c8", "O-O-O"),
             ("5k2/8/8/8/8/8/8/4K2R w K - 0 1", "e1g1", "O-O+"),
             ("4k3/P7/8/8/8/8/8/4K3 w - - 0 1", "a7a8q", "a8=Q+"),
+            ("4k3/8/8/8/8/8/p7/1N2K3 b - - 0 1", "a2b1n", "axb1=N"),
             ("4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 1", "e5d6", "exd6"),
             ("4k3/8/8/8/8/8/8/R3K2R w - - 0 1", "a1d1", "Rd1"),
             ("7k/8/8/8/R7/8/8/R3K3 w - - 0 1", "a1a3", "R1a3"),
@@ -187,10 +185,11 @@ mod tests {
         for (fen, uci, san) in cases {
             let game = game(fen);
             let action = game.parse_action(uci).unwrap();
-            assert_eq!(game.san(action).unwrap(), san, "{fen}");
+            assert_eq!((game.action_to_string(action), game.san(action).unwrap()), (uci.to_owned(), san.to_owned()), "{fen}");
             assert_eq!(game.parse_action(san).unwrap(), action, "{fen}");
         }
         assert!(Chess::default().san(0).is_err());
+        assert_eq!(Chess::default().action_to_string(4671), "<action 4671>");
     }
 
     #[test]

@@ -147,8 +147,7 @@ mod tests {
             let (mut state, mut actions) = (ConnectFour::start(), Vec::new());
             while state.outcome().is_none() {
                 count_threats(&state, &actions);
-                let mut legal = Vec::new();
-                state.legal_actions(&mut legal);
+                let legal = state.legal();
                 actions.push(legal[random.choose(legal.len() as u32) as usize]);
                 state.play(actions[actions.len() - 1]);
             }
@@ -157,13 +156,7 @@ mod tests {
 
     /// Returns whether the player to move has a winning move.
     fn can_win(state: &ConnectFour) -> bool {
-        let mut legal = Vec::new();
-        state.legal_actions(&mut legal);
-        legal.iter().any(|&action| {
-            let mut next = *state;
-            next.play(action);
-            next.outcome().is_some_and(|result| result != 0)
-        })
+        state.legal().into_iter().any(|action| state.after(action).outcome().is_some_and(|result| result != 0))
     }
 
     #[test]
@@ -178,8 +171,7 @@ mod tests {
                 if cell == 0 {
                     continue;
                 }
-                let mut next = *state;
-                next.play(column as Action);
+                let next = state.after(column as Action);
                 let wins = next.outcome().is_some_and(|result| result != 0);
                 assert_eq!(position.wins_by(cell), wins, "{column} in\n{state}");
                 if !wins {
