@@ -221,7 +221,7 @@ def test_playout_policy_returns_action_or_weights() -> None:
     for wrong in ([1.0], [0.0] * 4, [1.0, -1.0, 1.0, 1.0], [math.nan] * 4):
         with pytest.raises(ValueError, match="weights"):
             random_playout(state, Random(0, PLAYOUT), policy=constant(wrong))
-    with pytest.raises(ValueError, match="chose action 99"):
+    with pytest.raises(ValueError, match="returned 99: it must be one of the legal actions"):
         random_playout(state, Random(0, PLAYOUT), policy=lambda s: 99)
 
 

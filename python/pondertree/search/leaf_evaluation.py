@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from pondertree.errors import GameContractError, PondertreeError, UnfinishedPlay
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.protocol import EvaluatorOutput, evaluate_batch
 from pondertree.game import GameInfo, as_contract_error, check_returns, check_rewards
-from pondertree.games.playout import MAX_PLAYOUT_LENGTH, MOVES_PER_CHECK, Playouts, checked_policy, simulate_leaves
+from pondertree.games.playout import MAX_PLAYOUT_LENGTH, MOVES_PER_CHECK, Playouts, simulate_leaves
 
 
 class StateTable(Protocol):
@@ -63,16 +63,6 @@ class LeafEvaluation:
             return evaluate_batch(config.evaluator, self._batch(count))
         return EvaluatorOutput(None, self._play_out(), False)
 
-    def _interruptible(self, policy: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Returns the policy with a check of the deadline before each call."""
-        playouts = self.playouts
-
-        def checked(state: Any) -> Any:
-            playouts.check_time()
-            return policy(state)
-
-        return checked
-
     def _batch(self, count: int) -> Batch:
         core, table, info = self._core, self._table, self._info
         if table is not None:
@@ -116,9 +106,8 @@ class LeafEvaluation:
         if self._uses_random_playouts and not hasattr(states[0], "simulateRandomPlayout"):
             return np.array([fast_random_playout(state, key, self._info, self.playouts) for state, _, key in leaves])
         evaluator = None if config.evaluator is None else _StateEvaluator(config.evaluator)
-        policy = None if config.python_policy is None else self._interruptible(checked_policy(config.python_policy))
         with as_contract_error(self._info, "in a playout"):
-            values = simulate_leaves(leaves, config.max_depth, evaluator, policy, self.playouts)
+            values = simulate_leaves(leaves, config.max_depth, evaluator, config.python_policy, self.playouts)
         return np.array(values, dtype=np.float64)
 
 

@@ -11,7 +11,7 @@ from pondertree.errors import EvaluationError, GameContractError, InvalidArgumen
 from pondertree.evaluators.batch import Batch
 from pondertree.evaluators.protocol import evaluate_batch
 from pondertree.game import COMPILED, as_contract_error, describe, is_over
-from pondertree.games.playout import MAX_PLAYOUT_LENGTH, checked_policy, decisive_policy, own_playout, random_playout
+from pondertree.games.playout import MAX_PLAYOUT_LENGTH, decisive_policy, own_playout, random_playout
 from pondertree.random import PLAYOUT, Random, tree_key
 
 
@@ -54,7 +54,7 @@ def playout(
                 state,
                 Random(key, PLAYOUT),
                 MAX_PLAYOUT_LENGTH if depth is None else depth,
-                None if chosen is None else checked_policy(chosen),
+                chosen,
             )
         if values is None and depth is None:
             raise GameContractError(
