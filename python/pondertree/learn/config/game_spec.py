@@ -72,7 +72,7 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: b
         raise InvalidArgumentError(f"factory must return a starting state when called, not {shown(factory)}")
     else:
         name = _name_of(factory)
-    state = _started(name, factory)
+    state = games.started(factory, name)
     if hasattr(state, "action_space") and hasattr(state, "step"):
         return _environment(Environments(name, factory), rewards, name)
     info = describe(state)
@@ -106,19 +106,6 @@ def next_state(state: Any, action: int) -> Any:
     if type(state) in COMPILED or isinstance(state, EnvironmentState):
         return state.play(action)
     return play(state, action, type(state).__name__)
-
-
-def _started(name: str, factory: Callable[[], Any]) -> Any:
-    """Returns a starting state or an environment from a user's factory."""
-    try:
-        return factory()
-    except PondertreeError:
-        raise
-    except Exception as error:
-        raise GameContractError(
-            f"game {name!r} must give a starting state when called without arguments; "
-            f"it raised {type(error).__name__}: {error}"
-        ) from error
 
 
 def _environment(environments: Environments, rewards: bool, name: str | None = None) -> GameSpec:

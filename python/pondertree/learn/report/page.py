@@ -9,11 +9,12 @@ from typing import Any
 
 from pondertree.errors import InvalidArgumentError, MissingExtraError, StorageError
 from pondertree.files import make_folder, reading, write_bytes
+from pondertree.games import known
 from pondertree.learn.config import OPPONENT, data_of_text
 from pondertree.learn.evaluation import games_of, interval, rating_of
 from pondertree.learn.report.plots import MODEL_QUALITY, draw_plots
 from pondertree.learn.report.progress import clock
-from pondertree.learn.report.samples import choose_samples, game_factory
+from pondertree.learn.report.samples import choose_samples
 from pondertree.learn.report.samples_html import STYLE as GAMES_STYLE
 from pondertree.learn.report.samples_html import samples_html
 from pondertree.learn.report.summary import Summary, read_summary
@@ -56,7 +57,7 @@ def _write_report(out: Path, factory: Callable[[], Any] | None) -> tuple[Path, s
     evaluation = config.get("evaluation")
     simulations = evaluation.get("simulations") if isinstance(evaluation, dict) else None
     samples = choose_samples(out, summary.evaluations, simulations if type(simulations) is int else None)
-    games = samples_html(samples, factory or game_factory(str(config.get("game"))))
+    games = samples_html(samples, factory or known(config.get("game")))
     path = out / "report.html"
     write_bytes(path, report_html(summary, drawings, complaint, games).encode(errors="replace"), "report")
     return path, complaint
