@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.solvers import minimax_value
 from tests.support.uct import LOSS, WIN, Tree2, check_tree, nodes_of, seeds
 
 from pondertree.games.playout import evaluate, random_playout, simulate_leaves
 from pondertree.random import PLAYOUT, Random
 from pondertree.reference.uct import MCTS
-from pondertree.testing.tabular import TabularGame, TabularState, minimax_value
+from pondertree.testing.tabular import TabularGame, TabularState
 
 # --- Virtual loss -----------------------------------------------------------------------------------------------------
 

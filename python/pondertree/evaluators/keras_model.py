@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.outputs import as_float32, flat_policy, next_power_of_two, pad_rows, require, two_outputs
+from pondertree.evaluators.outputs import as_float32, flat_policy, next_power_of_two, pad_rows, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.files import check_claim, check_path, reading
+from pondertree.optional import require
 
 #: In earlier versions a file could execute code even in safe mode (CVE-2025-1550, CVE-2025-8747, CVE-2025-9906).
 SAFE_SINCE = (3, 12)
@@ -41,7 +42,7 @@ class Keras:
     """
 
     def __init__(self, model: Any, *, policy: str = "logits", channels_last: bool = False) -> None:
-        keras = require("keras", "keras")
+        keras = require("keras", "keras", "this evaluator")
         self.policy = check_policy_kind(policy)
         self.channels_last = validation.flag(channels_last, "channels_last")
         self.version = 0

@@ -14,11 +14,12 @@ from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.evaluators.batch import Packed, take_rows
 from pondertree.evaluators.cpu_precision import check_cpu_precision
-from pondertree.evaluators.outputs import policy_axes, require, two_outputs
+from pondertree.evaluators.outputs import policy_axes, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.gpu.context import LeaseCache, TorchGameContext
 from pondertree.gpu.protocol import SUPPORTED, Job, Mode, RowLayout, Support
 from pondertree.gpu.torch_network import all_modules, check_dtype, evaluating, fingerprint_of, number_types, place
+from pondertree.optional import require
 
 if TYPE_CHECKING:
     from pondertree.gpu.buffer import TorchBuffer
@@ -62,7 +63,7 @@ class Torch:
         policy: str = "logits",
         batch_size: int | None = None,
     ) -> None:
-        torch = require("torch", "torch")
+        torch = require("torch", "torch", "this evaluator")
         if not isinstance(module, torch.nn.Module):
             raise InvalidArgumentError(f"module must be a torch.nn.Module, not a {type(module).__name__}")
         self._dtype = check_dtype(dtype)

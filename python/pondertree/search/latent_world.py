@@ -160,11 +160,6 @@ class LatentWorld(World):
         if required * max(self._slot_bytes, 1) <= MAX_RESERVED:
             self._pool.reserve(min(max(required, self._pool.capacity), self._pool.maximum or required))
 
-    @property
-    def hidden_bytes(self) -> int:
-        """Allocated bytes of the hidden states."""
-        return self._pool.nbytes
-
     def reset(self, index: int, state: Any, key: Key) -> None:
         """Replaces tree `index` by a new one from another root."""
         self.synchronize()

@@ -22,6 +22,8 @@ from pondertree.learn.data.returns import Returns, returns_of
 
 #: Added to every priority, so that no position becomes unreachable.
 MIN_ERROR = 1e-3
+
+
 @dataclass(slots=True)
 class UnrolledBatch:
     """A batch of B positions unrolled over K steps."""
