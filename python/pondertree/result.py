@@ -128,7 +128,7 @@ class SearchResult(ReadOnly):
     def _is_unsearched(self) -> bool:
         """Whether no move has a visit although there are several and nothing is proven."""
         view = self._view
-        return view.positions == 1 and view.proven is None and len(self._actions) > 1 and not self.visits.any()
+        return view.positions == 1 and view.proven is None and len(self.edges.actions) > 1 and not self.visits.any()
 
     def _warn_if_unsearched(self) -> None:
         """Issues one `UnsearchedWarning` per result."""
@@ -172,10 +172,6 @@ class SearchResult(ReadOnly):
     def best_row(self) -> int:
         """The row of the best action in `edges`, whatever the temperature."""
         return self._best[0]
-
-    @property
-    def _actions(self) -> NDArray[np.intp]:
-        return self.edges.actions
 
     @lazy
     def move(self) -> str:
@@ -270,7 +266,7 @@ class SearchResult(ReadOnly):
         root = self.root
         total = max(int(self.visits.sum()), 1)
         rows = []
-        for place, action in enumerate(self._actions.tolist()):
+        for place, action in enumerate(self.edges.actions.tolist()):
             child = root.children.get(action)
             flip = -1 if child is not None and child.to_play != root.to_play else 1
             proven = None if child is None or child.proven is None else flip * child.proven
@@ -280,7 +276,7 @@ class SearchResult(ReadOnly):
                     move=move_text(self._state, action),
                     visits=int(self.visits[action]),
                     share=int(self.visits[action]) / total,
-                    prior=1.0 / len(self._actions) if child is None else child.prior,
+                    prior=1.0 / len(self.edges.actions) if child is None else child.prior,
                     q=float(self.q[action]),
                     proven=proven,
                     distance=None if child is None or child.distance is None else child.distance + 1,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,28 +19,18 @@ from pondertree.game import GameInfo, as_contract_error, check_returns, check_re
 from pondertree.games.playout import MAX_PLAYOUT_LENGTH, MOVES_PER_CHECK, Playouts, simulate_leaves
 
 
-class StateTable(Protocol):
-    """States by slot."""
-
-    def __getitem__(self, slot: int) -> Any: ...
-
-
 class LeafEvaluation:
     """Evaluates the leaves that a forest has gathered; the states of a Python game are in `table`."""
 
-    def __init__(self, core: EngineForest, info: GameInfo, config: SearchConfig, table: StateTable | None) -> None:
+    def __init__(
+        self, core: EngineForest, info: GameInfo, config: SearchConfig, table: Mapping[int, Any] | None
+    ) -> None:
         self._core = core
         self._info = info
         self._config = config
         self._table = table
         self.playouts = SearchPlayouts(core, info.name)
         self._has_warned = False
-
-    @property
-    def _uses_random_playouts(self) -> bool:
-        """Whether playouts are random moves to the end, which `fast_random_playout` plays."""
-        config = self._config
-        return config.evaluator is None and config.python_policy is None and config.max_depth is None
 
     @property
     def longest_playout(self) -> int:
@@ -103,7 +93,8 @@ class LeafEvaluation:
         rows = core.waiting()
         states = core.waiting_states() if table is None else [table[slot] for slot, _, _ in rows]
         leaves = [(state, chooser, key) for state, (_, chooser, key) in zip(states, rows, strict=True)]
-        if self._uses_random_playouts and not hasattr(states[0], "simulateRandomPlayout"):
+        is_random = config.evaluator is None and config.python_policy is None and config.max_depth is None
+        if is_random and not hasattr(states[0], "simulateRandomPlayout"):
             return np.array([fast_random_playout(state, key, self._info, self.playouts) for state, _, key in leaves])
         evaluator = None if config.evaluator is None else _StateEvaluator(config.evaluator)
         with as_contract_error(self._info, "in a playout"):
