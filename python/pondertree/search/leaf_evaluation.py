@@ -20,11 +20,9 @@ from pondertree.games.playout import MAX_PLAYOUT_LENGTH, MOVES_PER_CHECK, Playou
 
 
 class LeafEvaluation:
-    """Evaluates the leaves that a forest has gathered; the states of a Python game are in `table`."""
+    """Evaluates the leaves that a forest has gathered; the states of a Python game are in `table`, by slot."""
 
-    def __init__(
-        self, core: EngineForest, info: GameInfo, config: SearchConfig, table: Mapping[int, Any] | None
-    ) -> None:
+    def __init__(self, core: EngineForest, info: GameInfo, config: SearchConfig, table: dict[int, Any] | None) -> None:
         self._core = core
         self._info = info
         self._config = config

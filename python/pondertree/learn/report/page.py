@@ -77,7 +77,8 @@ def report_html(summary: Summary, drawings: list[str], complaint: str = "", game
     if "reward_loss" in last:
         overview["reward loss"] = _number(last["reward_loss"])
     rows = "".join(f"<tr><td>{name}</td><td>{text}</td></tr>" for name, text in overview.items())
-    title = html.escape(_title(summary.config))
+    game = _config(summary.config).get("game")
+    title = html.escape(f"Training run: {game}" if game else "Training run")
     parts = [
         f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>",
         f"<meta name='viewport' content='width=device-width'><style>{STYLE}{GAMES_STYLE}</style></head><body>"
@@ -91,12 +92,6 @@ def report_html(summary: Summary, drawings: list[str], complaint: str = "", game
         f"<h2>Configuration</h2><pre>{html.escape(summary.config)}</pre></body></html>",
     ]
     return "\n".join(parts) + "\n"
-
-
-def _title(config: str) -> str:
-    """Returns the page title, with the game if the configuration can be read."""
-    game = _config(config).get("game")
-    return f"Training run: {game}" if game else "Training run"
 
 
 def _config(text: str) -> dict[str, Any]:
