@@ -89,6 +89,6 @@ def latent_memory(actions: int, sims: int, batch: int) -> dict[str, Any]:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return {
         "trees": sum(result.memory for result in results),
-        "hidden": forest._world.hidden_bytes,
+        "hidden": forest._world._pool.nbytes,
         "peak": peak - before,
     }

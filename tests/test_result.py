@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.search_helpers import PythonGame, after, random_position
+from tests.support.solvers import solve
 
 import pondertree
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
-from pondertree.testing.tabular import TabularGame, solve
+from pondertree.testing.tabular import TabularGame
 
 TEMPERATURES = [1.0, 0.1, 0.0, 1e-9, 1e9, 1e-300, 5e-324]
 

@@ -238,6 +238,16 @@ def arrays_of(content: bytes) -> dict[str, NDArray[Any]]:
         return found
 
 
+def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns the object of these pairs, for `object_pairs_hook`; raises if a name is given twice."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for place, name in enumerate(names) if name in names[:place])
+        raise InvalidArgumentError(f"{brief(repeated)} is given twice")
+    return found
+
+
 def check_claim(claimed: int, size: int) -> None:
     """Raises `ValueError` if a file of `size` bytes declares more than deflate can compress, before it is unpacked."""
     if claimed > max(MAX_UNACCOUNTED_BYTES, MAX_DEFLATE_RATIO * size):

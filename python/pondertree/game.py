@@ -195,15 +195,19 @@ def read_position(state: Any, info: GameInfo) -> Position:
         raise GameContractError(
             f"{info.name} raised {type(error).__name__} while reading its state: {error}"
         ) from error
-    if not 0 <= to_play < info.num_players:
-        raise GameContractError(f"{info.name}.to_play is {shown(to_play)}: it must be from 0 to {info.num_players - 1}")
-    if legal and not (min(legal) >= 0 and max(legal) < info.num_actions):
-        wrong = next(action for action in legal if not 0 <= action < info.num_actions)
-        raise GameContractError(
-            f"{info.name}.legal_actions() has {shown(wrong)}: "
-            f"actions must be from 0 to num_actions - 1 = {info.num_actions - 1}"
-        )
+    check_ranges(to_play, info.num_players, legal, info.num_actions, info.name)
     return Position(to_play, False, (0.0,) * info.num_players, rewards, legal)
+
+
+def check_ranges(to_play: int, num_players: int, legal: Sequence[int], num_actions: int, name: str) -> None:
+    """Raises `GameContractError` if the player to move, or a legal action, is out of range."""
+    if not 0 <= to_play < num_players:
+        raise GameContractError(f"{name}.to_play is {shown(to_play)}: it must be from 0 to {num_players - 1}")
+    if legal and not (min(legal) >= 0 and max(legal) < num_actions):
+        wrong = next(action for action in legal if not 0 <= action < num_actions)
+        raise GameContractError(
+            f"{name}.legal_actions() has {shown(wrong)}: actions must be from 0 to num_actions - 1 = {num_actions - 1}"
+        )
 
 
 def player_index(given: Any, info: GameInfo) -> int:

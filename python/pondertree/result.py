@@ -124,15 +124,11 @@ class SearchResult(ReadOnly):
         self._warn_if_unsearched()
         return self._chosen[1]
 
-    @property
-    def _is_unsearched(self) -> bool:
-        """Whether no move has a visit although there are several and nothing is proven."""
-        view = self._view
-        return view.positions == 1 and view.proven is None and len(self._actions) > 1 and not self.visits.any()
-
     def _warn_if_unsearched(self) -> None:
-        """Issues one `UnsearchedWarning` per result."""
-        if "_warned" not in self.__dict__ and self._is_unsearched:
+        """Issues one `UnsearchedWarning` if no move has a visit although there are several and nothing is proven."""
+        view = self._view
+        may_be_unsearched = "_warned" not in self.__dict__ and view.positions == 1 and view.proven is None
+        if may_be_unsearched and len(self.edges.actions) > 1 and not self.visits.any():
             self.__dict__["_warned"] = True
             warn_caller(
                 "no simulation was done from this root, so that its result has no visits behind it: simulate first, "
@@ -172,10 +168,6 @@ class SearchResult(ReadOnly):
     def best_row(self) -> int:
         """The row of the best action in `edges`, whatever the temperature."""
         return self._best[0]
-
-    @property
-    def _actions(self) -> NDArray[np.intp]:
-        return self.edges.actions
 
     @lazy
     def move(self) -> str:
@@ -270,7 +262,7 @@ class SearchResult(ReadOnly):
         root = self.root
         total = max(int(self.visits.sum()), 1)
         rows = []
-        for place, action in enumerate(self._actions.tolist()):
+        for place, action in enumerate(self.edges.actions.tolist()):
             child = root.children.get(action)
             flip = -1 if child is not None and child.to_play != root.to_play else 1
             proven = None if child is None or child.proven is None else flip * child.proven
@@ -280,7 +272,7 @@ class SearchResult(ReadOnly):
                     move=move_text(self._state, action),
                     visits=int(self.visits[action]),
                     share=int(self.visits[action]) / total,
-                    prior=1.0 / len(self._actions) if child is None else child.prior,
+                    prior=1.0 / len(self.edges.actions) if child is None else child.prior,
                     q=float(self.q[action]),
                     proven=proven,
                     distance=None if child is None or child.distance is None else child.distance + 1,

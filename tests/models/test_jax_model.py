@@ -177,7 +177,7 @@ def test_pool_writes_in_place() -> None:
     assert pool._rows[0].unsafe_buffer_pointer() == address
     assert np.asarray(pool.gather(np.array([1, 2, 9])))[:, 0].tolist() == [1, 0, 0]
     pool.scatter(np.array([200]), jnp.full((1, 3), 7.0))
-    assert (pool.capacity, pool.bytes_per_slot) == (256, 12)
+    assert (pool.capacity, pool.nbytes // pool.capacity) == (256, 12)
     assert np.asarray(pool.gather(np.array([1, 200, 9], dtype=np.uint32)))[:, 0].tolist() == [1, 7, 0]
 
 

@@ -78,11 +78,11 @@ def test_rows_are_copied_both_ways() -> None:
 def test_growth_doubles_capacity_and_keeps_rows() -> None:
     pool = HiddenPool(2)
     pool.scatter(np.array([0, 1]), (rows_of(2), rows_of(2)[:, 0]))
-    assert pool.bytes_per_slot == 16
+    assert pool.nbytes // pool.capacity == 16
     pool.scatter(np.array([2]), (rows_of(1, 2), rows_of(1, 2)[:, 0]))
     assert pool.capacity == 4
     pool.scatter(np.array([30]), (rows_of(1, 3), rows_of(1, 3)[:, 0]))
-    assert (pool.capacity, pool.nbytes, pool.bytes_per_slot) == (32, 32 * 16, 16)
+    assert (pool.capacity, pool.nbytes, pool.nbytes // pool.capacity) == (32, 32 * 16, 16)
     long, short = pool.gather(np.array([0, 1, 2, 30]))
     assert (long == rows_of(4)).all()
     assert (short == rows_of(4)[:, 0]).all()
@@ -135,7 +135,7 @@ def test_wider_dtype_widens_pool() -> None:
 
 def test_empty_pool_raises_on_gather() -> None:
     pool = HiddenPool(4)
-    assert (pool.bytes_per_slot, pool.nbytes, repr(pool)) == (0, 0, "<HiddenPool: 4 slots, empty>")
+    assert (pool.nbytes // pool.capacity, pool.nbytes, repr(pool)) == (0, 0, "<HiddenPool: 4 slots, empty>")
     with pytest.raises(UsageError, match="nothing was written"):
         pool.gather(np.array([0]))
     pool.scatter(np.array([], dtype=np.int64), rows_of(0))

@@ -39,7 +39,7 @@ def test_pool_keeps_tensors_on_device(device: str, dtype: str) -> None:
     pool = HiddenPool(2, maximum=100)
     pool.scatter(np.array([9, 0, 4], dtype=np.uint32), (rows[:3], {"a": rows[:3, 0]}))
     pool.scatter(np.array([0], dtype=np.uint32), (rows[7:], {"a": rows[7:, 0]}))
-    assert (pool.capacity, pool.bytes_per_slot) == (16, 4 * rows.element_size())
+    assert (pool.capacity, pool.nbytes // pool.capacity) == (16, 4 * rows.element_size())
     long, more = pool.gather(np.array([4, 9, 0, 4], dtype=np.uint32))
     assert (long.device, long.dtype) == (rows.device, rows.dtype)
     assert torch.equal(long, rows[[2, 0, 7, 2]])

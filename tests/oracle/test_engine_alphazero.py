@@ -13,14 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.engine_alphazero import MATE_IN_ONE, Table, compare_nodes, key_of
 from tests.support.search_helpers import fingerprint, random_position
+from tests.support.solvers import minimax_value
+from tests.support.traces import first_difference
 
 import pondertree
 from pondertree.game import COMPILED
 from pondertree.games import Chess, ConnectFour
 from pondertree.random import fold
 from pondertree.reference import alphazero
-from pondertree.reference.trace import first_difference
-from pondertree.testing.tabular import TabularGame, minimax_value
+from pondertree.testing.tabular import TabularGame
 
 KING_AND_PAWN = "8/8/8/8/8/5k2/5p2/5K2 b - - 0 1"
 

@@ -260,7 +260,7 @@ def test_pool_stays_small_over_200_moves(kind: str) -> None:
             else:
                 forest.advance(tree, action, **({"observation": [move % 5]} if kind == "told" else {}))
     assert world._pool.capacity <= max(128, 2 * (largest + 2 * 13))
-    assert world.hidden_bytes == world._pool.capacity * 8
+    assert world._pool.nbytes == world._pool.capacity * 8
     for tree in range(2):
         forest.reset(tree, **({"state": ConnectFour()} if states else {"observation": [0]}))
     assert len(slots_of(forest)) == 2

@@ -172,6 +172,6 @@ def test_search_of_4672_actions_uses_sparse_memory() -> None:
     trees = sum(result.memory for result in forest.results())
     dense = 8 * 200 * 4672 * 22
     assert trees < 8 * 2**20 < dense / 15
-    assert forest._world.hidden_bytes <= 2 * 8 * 256 * 8
+    assert forest._world._pool.nbytes <= 2 * 8 * 256 * 8
     for result in forest.results():
         assert all(len(node.children) <= 200 for node in every_node(result.root) if node.visit_count)

@@ -16,11 +16,12 @@ from tests.support.search_helpers import (
     random_position,
     with_threats,
 )
+from tests.support.solvers import minimax_value
 
 import pondertree
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
-from pondertree.testing.tabular import TabularGame, minimax_value
+from pondertree.testing.tabular import TabularGame
 
 # --- Immediate wins and blocks ----------------------------------------------------------------------------------
 

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.alphazero import Fixed, Network, check_tree, nodes_of
+from tests.support.solvers import minimax_value
+from tests.support.traces import first_difference
 
 from pondertree.games import Chess, ConnectFour, TicTacToe
 from pondertree.random import NOISE, Random
@@ -24,8 +26,7 @@ from pondertree.reference.alphazero import (
     policy_at,
     priors_of,
 )
-from pondertree.reference.trace import first_difference
-from pondertree.testing.tabular import TabularGame, minimax_value
+from pondertree.testing.tabular import TabularGame
 
 MATE_IN_ONE = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 

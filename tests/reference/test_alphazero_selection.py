@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.alphazero import Fixed, Network, check_tree
+from tests.support.solvers import best_play
 
 from pondertree.games import ConnectFour
 from pondertree.reference.alphazero import (
@@ -16,7 +17,7 @@ from pondertree.reference.alphazero import (
     Node,
     Uniform,
 )
-from pondertree.testing.tabular import TabularGame, TabularState, best_play
+from pondertree.testing.tabular import TabularGame, TabularState
 
 
 def test_puct_scores_match_hand_computed_values() -> None:

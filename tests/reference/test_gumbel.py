@@ -14,6 +14,8 @@ from tests.golden.tabular import Tabular
 from tests.support.exact_models import ExactModel, HashedOutputs
 from tests.support.gumbel import node_with
 from tests.support.search_helpers import after, random_position
+from tests.support.solvers import minimax_value
+from tests.support.traces import first_difference
 
 from pondertree.games import ConnectFour, TicTacToe
 from pondertree.reference import alphazero, model
@@ -22,8 +24,7 @@ from pondertree.reference.sequential_halving import (
     QTransform,
     Schedule,
 )
-from pondertree.reference.trace import first_difference
-from pondertree.testing.tabular import TabularGame, minimax_value
+from pondertree.testing.tabular import TabularGame
 
 # Most models here do not declare their number of players, which defaults to 1.
 pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")

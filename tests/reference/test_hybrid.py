@@ -20,12 +20,12 @@ from tests.support.hybrid import (
     nodes_of,
 )
 from tests.support.search_helpers import after, random_position
+from tests.support.traces import first_difference
 
 from pondertree.chess import PestoPolicy, mate_search
 from pondertree.games import Chess
 from pondertree.reference import hybrid_knowledge
 from pondertree.reference.hybrid import MCTS, MctsNode, mcts_search, select_leaf_for_expansion
-from pondertree.reference.trace import first_difference
 
 
 def shape(node: MctsNode) -> Any:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.golden.tabular import Tabular
 from tests.support.exact_models import ExactModel
 from tests.support.muzero import Fixed, nodes_of
+from tests.support.traces import first_difference
 
 from pondertree.games import TicTacToe
 from pondertree.reference.muzero import (
@@ -27,7 +28,6 @@ from pondertree.reference.muzero import (
     select_action,
 )
 from pondertree.reference.priors import float32
-from pondertree.reference.trace import first_difference
 
 # Most models here do not declare their number of players, which defaults to 1.
 pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.solvers import best_play, minimax_value
+from tests.support.traces import first_difference
 from tests.support.uct import ORDERS, WIN, End, Tree2, check_proofs, check_tree, games, nodes_of, worth
 
 from pondertree.random import ANSWER, Random, fold, tree_key
-from pondertree.reference.trace import first_difference
 from pondertree.reference.uct import MCTS
-from pondertree.testing.tabular import TabularGame, TabularState, best_play, minimax_value
+from pondertree.testing.tabular import TabularGame, TabularState
 
 options = st.fixed_dictionaries(
     {

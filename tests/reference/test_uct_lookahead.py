@@ -6,11 +6,12 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.solvers import minimax_value, solve
 from tests.support.uct import DRAW, LOSS, WIN, Tree2, check_tree, long_way, orders, seeds
 
 from pondertree.games.lookahead import forced_actions, minimax
 from pondertree.reference.uct import MCTS
-from pondertree.testing.tabular import TabularGame, minimax_value, solve
+from pondertree.testing.tabular import TabularGame
 
 
 @settings(max_examples=200, deadline=None)

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.solvers import minimax_value
 from tests.support.uct import LOSS, WIN, Tree2, check_tree, nodes_of, seeds
 
 from pondertree.games.playout import evaluate, random_playout, simulate_leaves
 from pondertree.random import PLAYOUT, Random
 from pondertree.reference.uct import MCTS
-from pondertree.testing.tabular import TabularGame, TabularState, minimax_value
+from pondertree.testing.tabular import TabularGame, TabularState
 
 # --- Virtual loss -----------------------------------------------------------------------------------------------------
 
@@ -221,7 +222,7 @@ def test_playout_policy_returns_action_or_weights() -> None:
     for wrong in ([1.0], [0.0] * 4, [1.0, -1.0, 1.0, 1.0], [math.nan] * 4):
         with pytest.raises(ValueError, match="weights"):
             random_playout(state, Random(0, PLAYOUT), policy=constant(wrong))
-    with pytest.raises(ValueError, match="chose action 99"):
+    with pytest.raises(ValueError, match="returned 99: it must be one of the legal actions"):
         random_playout(state, Random(0, PLAYOUT), policy=lambda s: 99)
 
 

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.solvers import minimax_value
 from tests.support.uct import DRAW, LOSS, WIN, End, Tree2, check_proofs, check_tree, long_way, orders, seeds
 
 from pondertree.random import PLAYOUT, Random
 from pondertree.reference.tree import prove_ancestors
 from pondertree.reference.uct import MCTS, Result
-from pondertree.testing.tabular import TabularGame, TabularState, minimax_value
+from pondertree.testing.tabular import TabularGame, TabularState
 
 # --- Proofs -----------------------------------------------------------------------------------------------------------
 

@@ -8,9 +8,10 @@ from collections import defaultdict
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.traces import first_difference
 from tests.support.uct import games, nodes_of
 
-from pondertree.reference.trace import TraceRow, first_difference
+from pondertree.reference.trace import TraceRow
 from pondertree.reference.uct import MCTS
 from pondertree.testing.tabular import TabularGame
 

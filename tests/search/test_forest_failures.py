@@ -151,7 +151,7 @@ def test_state_table_holds_exactly_the_positions_of_the_trees(
             if not forest.state(row).play(action).is_terminal:
                 forest.advance(row, action)
         assert forest._world is not None
-        assert len(forest._world) == slots_of(forest)
+        assert len(forest._world._states) == slots_of(forest)
         assert not forest._world._forced_plies_left, "stored only in searches with forced_depth"
 
 
@@ -280,7 +280,7 @@ def test_failing_game_leaves_trees_consistent(
         assert "ZeroDivisionError" in str(caught)
         assert "Fragile" in str(caught)
     assert forest._world is not None
-    assert len(forest._world) == slots_of(forest)
+    assert len(forest._world._states) == slots_of(forest)
     done = [result.simulations for result in forest.results()]
     forest.simulate([25 - n for n in done])
     whole = pondertree.UCT(**options).forest(states, seeds=[1, 2]).simulate(25)

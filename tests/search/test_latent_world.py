@@ -39,7 +39,7 @@ def test_max_memory_counts_hidden_states(trees: int) -> None:
     forest = pondertree.MuZero(Heavy(), max_memory=5, seed=1).forest(observation=[np.zeros(3)] * trees)
     for _ in range(3):
         forest.simulate(500)
-        assert forest._world.hidden_bytes <= 5.0 * 2**20 + SLOT * 2**20 * trees  # type: ignore[attr-defined]
+        assert forest._world._pool.nbytes <= 5.0 * 2**20 + SLOT * 2**20 * trees  # type: ignore[attr-defined]
         for index, result in enumerate(forest.results()):
             assert 0 < result.simulations < 500
             assert int(result.visits.sum()) <= 5 / SLOT / trees

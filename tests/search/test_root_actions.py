@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.support.engine_uct import compare_nodes
 from tests.support.exact_models import ExactBatchModel, RandomOutputs
 from tests.support.search_helpers import PythonGame, after, fingerprint, random_position
+from tests.support.traces import first_difference
 
 import pondertree
 from pondertree.chess import MCTS, ChessGame
@@ -19,7 +20,6 @@ from pondertree.errors import InvalidActionError, InvalidArgumentError
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.reference import alphazero, gumbel, hybrid, muzero, uct
-from pondertree.reference.trace import first_difference
 from pondertree.testing.tabular import TabularGame
 
 POSITIONS = st.one_of(

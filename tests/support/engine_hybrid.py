@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from tests.support.search_helpers import fingerprint
+from tests.support.traces import first_difference
 
 import pondertree
 from pondertree.reference import hybrid
 from pondertree.reference.answer import policy_at
-from pondertree.reference.trace import first_difference
 
 TEMPERATURES = (0.0, 1.0, 1e9)
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.search_helpers import fingerprint
+from tests.support.traces import first_difference
 
 import pondertree
-from pondertree.reference.trace import first_difference
 
 TEMPERATURES = (0.0, 0.5, 1.0, 1e9)
 

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import pytest
+from tests.support.traces import first_difference
 
 import pondertree
-from pondertree.reference.trace import first_difference
 from pondertree.reference.uct import MCTS
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from hypothesis import strategies as st
+from tests.support.solvers import best_play, solve
 
 from pondertree.reference.uct import MCTSNode, Result
-from pondertree.testing.tabular import TabularGame, TabularState, best_play, solve
+from pondertree.testing.tabular import TabularGame, TabularState
 
 ORDERS: Any = ["alternate", "random", "double"]
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.solvers import best_play, minimax_value, solve
 
-from pondertree.testing.tabular import TabularGame, TabularState, best_play, minimax_value, solve
+from pondertree.testing.tabular import TabularGame, TabularState
 
 games = st.builds(
     TabularGame,

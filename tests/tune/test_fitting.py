@@ -24,12 +24,12 @@ COUNT = 30_000
 
 def test_fit_recovers_known_weights() -> None:
     """Starts from material alone; the results are sampled with the true weights."""
-    dataset = prepare(drawn_by(TRUTH, COUNT), material_only(), held_back=0.25)
+    train, validation_set = prepare(drawn_by(TRUTH, COUNT), material_only(), held_back=0.25)
     options = FitOptions(fit_scale=False)
-    state, finished = fit(dataset.train, dataset.validation_set, replace(material_only(), scale=200.0), options)
+    state, finished = fit(train, validation_set, replace(material_only(), scale=200.0), options)
     assert finished
     start, best, truth = (
-        errors(dataset.validation_set, weights, 200.0).log
+        errors(validation_set, weights, 200.0).log
         for weights in (weights_of(material_only()), unpack(state.best)[0], weights_of(TRUTH))
     )
     # The fit closes most of the gap to the true weights.
@@ -50,20 +50,20 @@ def test_fit_recovers_known_weights() -> None:
 
 def test_validation_error_stops_fit() -> None:
     """Few positions without regularisation: the fit overfits and is stopped early."""
-    dataset = prepare(drawn_by(TRUTH, 1500), TRUTH, held_back=0.3)
-    state, finished = fit(dataset.train, dataset.validation_set, TRUTH, FitOptions(regularisation=0.0, patience=5))
+    train, validation_set = prepare(drawn_by(TRUTH, 1500), TRUTH, held_back=0.3)
+    state, finished = fit(train, validation_set, TRUTH, FitOptions(regularisation=0.0, patience=5))
     assert finished
     assert state.iteration == state.best_iteration + 5 < 60
     assert state.history[-1][1] > state.best_error
     learned = [entry[0] for entry in state.history]
     assert learned == sorted(learned, reverse=True)
     # The best validation error never exceeds the initial one.
-    assert state.best_error <= begin(dataset.train, dataset.validation_set, TRUTH, FitOptions()).best_error
+    assert state.best_error <= begin(train, validation_set, TRUTH, FitOptions()).best_error
 
 
 def test_strong_regularization_keeps_initial_weights() -> None:
-    dataset = prepare(drawn_by(TRUTH, 1500), TRUTH)
-    state, _ = fit(dataset.train, dataset.validation_set, TRUTH, FitOptions(regularisation=1e9))
+    train, validation_set = prepare(drawn_by(TRUTH, 1500), TRUTH)
+    state, _ = fit(train, validation_set, TRUTH, FitOptions(regularisation=1e9))
     assert np.abs(unpack(state.parameters)[0] - weights_of(TRUTH)).max() < 0.1
 
 

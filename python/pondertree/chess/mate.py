@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from pondertree.chess.alphazero import ChessGame
 
-#: Maximum search depth in moves.
-MAX_DEPTH = MAX_MATE_DEPTH
 
 #: The hybrid specification's score of a mate for the side to move; negated against it, 0 without a mate.
 MATE_SCORE = 1_000_000
@@ -69,7 +67,7 @@ def mate_search(state: Chess | str | chess.Board | ChessGame, depth: int, budget
 
     Raises a GameOverError if the game is over, and an InvalidArgumentError if it is not chess or `depth` is above 64.
     """
-    depth = validation.whole_number(depth, "depth", most=MAX_DEPTH)
+    depth = validation.whole_number(depth, "depth", most=MAX_MATE_DEPTH)
     if budget is not None:
         budget = validation.whole_number(budget, "budget")
     position = chess_interop.to_state(Chess(state) if isinstance(state, str) else state)

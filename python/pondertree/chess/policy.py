@@ -90,7 +90,9 @@ class PolicyEvaluator:
         try:
             moves, value = answer
             value = _number(value)
-            pairs = [(move, _number(prior)) for move, prior in _items(moves)]
+            if not isinstance(moves, Mapping):
+                raise TypeError("the priors must be a dict")
+            pairs = [(move, _number(prior)) for move, prior in moves.items()]
         except (TypeError, ValueError) as error:
             raise EvaluationError(
                 f"{name}.evaluate must give ({{move: prior}}, value), not {validation.shown(answer, 80)}, "
@@ -122,9 +124,3 @@ def _number(given: Any) -> float:
     if isinstance(given, (bool, str)):
         raise TypeError(f"{validation.shown(given)} is not a number")
     return float(given)
-
-
-def _items(moves: Any) -> list[tuple[Any, Any]]:
-    if not isinstance(moves, Mapping):
-        raise TypeError("the priors must be a dict")
-    return list(moves.items())

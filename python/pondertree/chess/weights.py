@@ -17,7 +17,7 @@ import numpy as np
 from pondertree import validation
 from pondertree._core import PestoWeights
 from pondertree.errors import InvalidArgumentError
-from pondertree.files import current_format, reading, write_bytes
+from pondertree.files import current_format, reading, unique_names, write_bytes
 from pondertree.validation import shown
 
 FORMAT = "pondertree-pesto"
@@ -110,7 +110,7 @@ def _text(numbers: Any) -> str:
 def read_file(path: str | os.PathLike[str]) -> tuple[float, dict[str, Any]]:
     """Returns (scale, weights) of a file."""
     with reading(path, "a file of weights") as file:
-        return _read(json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=_unique_names))
+        return _read(json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=unique_names))
 
 
 def _read(content: Any) -> tuple[float, dict[str, Any]]:
@@ -133,12 +133,3 @@ def _check_names(given: Any, what: str, expected: list[str]) -> None:
         raise InvalidArgumentError(f"{what} has no {missing[0]}")
     if unknown:
         raise InvalidArgumentError(f"{what} has {unknown[0]!r}, which is unknown")
-
-
-def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise InvalidArgumentError(f"{name} is given twice")
-        found[name] = value
-    return found

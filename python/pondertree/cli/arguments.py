@@ -35,10 +35,16 @@ class Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
-def add_command(commands: Commands, name: str, summary: str, examples: str, run: Callable[[Any], int]) -> Parser:
-    """Adds the parser of a command that takes a position."""
+def add_parser(commands: Commands, name: str, summary: str, examples: str, run: Callable[[Any], int]) -> Parser:
+    """Adds the parser of a command."""
     parser: Parser = commands.add_parser(name, help=summary, description=summary, epilog=f"Examples:\n{examples}")
     parser.set_defaults(run=run)
+    return parser
+
+
+def add_command(commands: Commands, name: str, summary: str, examples: str, run: Callable[[Any], int]) -> Parser:
+    """Adds the parser of a command that takes a position."""
+    parser = add_parser(commands, name, summary, examples, run)
     parser.add_argument("game", metavar="GAME", nargs="?", help=f"the game: {games.KNOWN}, or module:Class")
     start = parser.add_mutually_exclusive_group()
     start.add_argument(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pondertree.cli.arguments import Commands, Parser
+from pondertree.cli.arguments import Commands, add_parser
 
 SUMMARY = "Write a trained player as ONNX."
 EXAMPLES = """\
@@ -17,8 +17,7 @@ A MuZero model is written to two files: NAME.onnx maps observations to hidden st
 
 def add_arguments(commands: Commands) -> None:
     """Adds the arguments of `pondertree export`."""
-    parser: Parser = commands.add_parser("export", help=SUMMARY, description=SUMMARY, epilog=f"Examples:\n{EXAMPLES}")
-    parser.set_defaults(run=run)
+    parser = add_parser(commands, "export", SUMMARY, EXAMPLES, run)
     parser.add_argument("player", metavar="DIR", help="the folder of a training run, or a player file")
     parser.add_argument("--onnx", metavar="FILE", required=True, help="output file; a MuZero model has a second one")
 

@@ -5,20 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pondertree import games
-from pondertree.cli.arguments import Commands, Parser, count, resume_command, seed, shell_line
+from pondertree.cli.arguments import Commands, add_parser, count, resume_command, seed, shell_line
 from pondertree.cli.position import find_game
 from pondertree.cli.searcher import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from pondertree.match import MatchResult
-    from pondertree.match.runner import Progress
 
 #: The message of an interrupted match without --out.
 NOT_STORED = "nothing was stored: with --out FILE a match can be resumed"
@@ -38,8 +33,7 @@ and temperature=. Every opening is played twice, with sides exchanged."""
 
 def add_arguments(commands: Commands) -> None:
     """Adds the arguments of `pondertree match`."""
-    parser: Parser = commands.add_parser("match", help=SUMMARY, description=SUMMARY, epilog=f"Examples:\n{EXAMPLES}")
-    parser.set_defaults(run=run)
+    parser = add_parser(commands, "match", SUMMARY, EXAMPLES, run)
     parser.add_argument("player1", metavar="PLAYER1", help="the player whose score is reported")
     parser.add_argument("player2", metavar="PLAYER2", help="its opponent")
     parser.add_argument("--game", metavar="GAME", required=True, help=f"the game: {games.KNOWN}, or module:Class")
@@ -135,7 +129,14 @@ def _play(arguments: argparse.Namespace, latest: list[MatchResult]) -> MatchResu
     from pondertree.cli import output
     from pondertree.match import play_match
 
-    with watching(output.make_console(), arguments.games, latest, arguments.json) as progress:
+    def progress(result: MatchResult) -> None:
+        latest[:] = [result]
+        text = f"+{result.wins} ={result.draws} -{result.losses}  Elo {result.elo.elo:+.0f}"
+        if result.sprt is not None:
+            text += f"  LLR {result.sprt.llr:+.2f}"
+        show(len(result.games), arguments.games, text)
+
+    with output.progress_bar(output.make_console(), arguments.json) as show:
         return play_match(
             arguments.player1,
             arguments.player2,
@@ -166,25 +167,3 @@ def adjudication(arguments: argparse.Namespace) -> Any:
         for name, number in zip(names, getattr(arguments, option) or (), strict=False):
             settings[name] = number if name == option or not number.is_integer() else int(number)
     return Adjudication(**settings)
-
-
-@contextmanager
-def watching(console: Console, num_games: int, latest: list[MatchResult], quiet: bool) -> Iterator[Progress]:
-    """Yields the progress callback, which stores the latest result and updates a progress bar on a terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from pondertree.cli.output import can_watch
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, transient=True, disable=quiet or not can_watch(console)) as bar:
-        task = bar.add_task("", total=num_games)
-
-        def progress(result: MatchResult) -> None:
-            latest[:] = [result]
-            if not bar.disable:
-                text = f"+{result.wins} ={result.draws} -{result.losses}  Elo {result.elo.elo:+.0f}"
-                if result.sprt is not None:
-                    text += f"  LLR {result.sprt.llr:+.2f}"
-                bar.update(task, completed=len(result.games), description=text)
-
-        yield progress

@@ -196,6 +196,21 @@ def show(report: Report, top: int, width: int = PLAIN_WIDTH, *, ascii_only: bool
 
 
 @contextmanager
+def progress_bar(console: Console, quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
+    """Yields a callback (done, total, text), which updates a progress bar on a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True, disable=quiet or not can_watch(console)) as bar:
+        task = bar.add_task("", total=None)
+
+        def show(done: int, total: int, text: str) -> None:
+            bar.update(task, completed=done, total=total, description=text)
+
+        yield show
+
+
+@contextmanager
 def watching(console: Console, searcher: Searcher, top: int) -> Iterator[Callable[[float], object] | None]:
     """Yields the callback of a live display; None without a terminal."""
     if not can_watch(console):
@@ -227,6 +242,3 @@ def watch_and_show(
         finished = run_search(searcher, simulations, seconds, watch)
     print_renderable(console, show(searcher.report(), top, console.width, ascii_only=console.options.ascii_only))
     return finished
-
-
-__all__ = ["draw_board", "headline", "make_console", "print_renderable", "show", "watch_and_show", "watching"]

@@ -225,7 +225,8 @@ def read_position(game: str | None, moves: str | None, fen: str | None) -> Posit
     kind = find_game(game)
     name = games.name_of(kind) or game
     if fen is None:
-        position = Position(name, started(kind, name))
+        position = Position(name, games.started(kind, name))
+        describe(position.state)  # raises for anything but a state
     elif name != "chess":
         raise InvalidArgumentError(f"--fen describes a chess position: give the moves of {name} with --moves")
     else:
@@ -266,34 +267,18 @@ def find_game(name: str) -> Any:
     """Returns the factory of a game's initial states; modules are also found in the working directory."""
     if name.startswith("gym:"):
         raise InvalidArgumentError(f"{name} is an environment, which has no rules to search or play by")
-    if ":" in name:
-        if os.getcwd() not in sys.path:
-            sys.path.insert(0, os.getcwd())
-        try:
-            return games.find(name)
-        except InvalidArgumentError as error:
-            if error.__cause__ is None:
-                raise
-            # An exception of the module is reported with its location, like one of a game.
-            raise GameContractError(str(error)) from error.__cause__
+    if ":" in name and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
     try:
         return games.find(name)
-    except InvalidArgumentError:
+    except InvalidArgumentError as error:
+        if error.__cause__ is not None:
+            # An exception of the module is reported with its location, like one of a game.
+            raise GameContractError(str(error)) from error.__cause__
+        if ":" in name:
+            raise
         near = difflib.get_close_matches(name.lower(), games.BY_NAME, 1)
         if name.endswith(".py"):
             near = [f"{name.removesuffix('.py').replace('/', '.')}:Class, with the name of your class"]
         guess = f", did you mean {near[0]}?" if near else "."
         raise InvalidArgumentError(f"unknown game {name!r}{guess} The games are {KNOWN_GAMES}") from None
-
-
-def started(kind: Any, name: str) -> Any:
-    """Returns the initial state of a game."""
-    try:
-        state = kind()
-    except Exception as error:
-        raise GameContractError(
-            f"game {name!r} must give a starting state when called without arguments; "
-            f"it raised {type(error).__name__}: {error}"
-        ) from error
-    describe(state)
-    return state

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pondertree import games
-from pondertree.cli.arguments import Commands, Parser, count, minutes, resume_command, seed, shell_line
+from pondertree.cli.arguments import Commands, add_parser, count, minutes, resume_command, seed, shell_line
 from pondertree.cli.searcher import EXIT_INTERRUPTED
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import check_path
@@ -39,8 +39,7 @@ does evaluator=player:DIR in a match."""
 
 def add_arguments(commands: Commands) -> None:
     """Adds the arguments of `pondertree train`."""
-    parser: Parser = commands.add_parser("train", help=SUMMARY, description=SUMMARY, epilog=f"Examples:\n{EXAMPLES}")
-    parser.set_defaults(run=run)
+    parser = add_parser(commands, "train", SUMMARY, EXAMPLES, run)
     parser.add_argument("game", metavar="GAME", help=f"the game: {games.KNOWN}, module:Class, or gym:NAME")
     parser.add_argument("--out", metavar="DIR", help="the output folder")
     parser.add_argument(
@@ -145,7 +144,7 @@ def make_config(arguments: argparse.Namespace) -> Config:
 
     if arguments.config is not None:
         configured = read_config(Path(arguments.config), Config(game=arguments.game)).game
-        if _canonical_game(configured) != _canonical_game(arguments.game):
+        if (games.known(configured) or configured) != (games.known(arguments.game) or arguments.game):
             raise InvalidArgumentError(f"config {arguments.config!r} is for {configured}, not for {arguments.game}")
     stored = (
         stored_config(check_path(arguments.out, "--out", "checkpoints")) if arguments.resume and arguments.out else None
@@ -162,14 +161,6 @@ def make_config(arguments: argparse.Namespace) -> Config:
         name: getattr(arguments, name) for name in ("out", "algorithm", "minutes", "games", "steps", "device", "seed")
     }
     return config.with_values(**{name: value for name, value in given.items() if value is not None}, game=spec.name)
-
-
-def _canonical_game(name: str) -> Any:
-    """Returns the class of a compiled game, which may have several names; other names unchanged."""
-    try:
-        return games.by_name(name)
-    except InvalidArgumentError:
-        return name
 
 
 def on_gpu(device: str | None) -> bool:

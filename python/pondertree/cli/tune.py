@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pondertree.cli.arguments import Commands, Parser, count, seed
+from pondertree.cli.arguments import Commands, add_parser, count, seed
 from pondertree.cli.searcher import EXIT_INTERRUPTED
 from pondertree.errors import InvalidArgumentError, MissingExtraError
 
@@ -39,8 +38,7 @@ Show = Callable[[int, int, str], None]
 
 def add_arguments(commands: Commands) -> None:
     """Adds the arguments of `pondertree tune`."""
-    parser: Parser = commands.add_parser("tune", help=SUMMARY, description=SUMMARY, epilog=f"Examples:\n{EXAMPLES}")
-    parser.set_defaults(run=run)
+    parser = add_parser(commands, "tune", SUMMARY, EXAMPLES, run)
     parser.add_argument("files", metavar="FILES", nargs="*", help="positions with results, see below")
     parser.add_argument("--out", metavar="FOLDER", required=True, help="the output folder, created if missing")
     parser.add_argument(
@@ -100,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
     from pondertree.cli import output
 
     console = output.make_console()
-    with watching(console, arguments.json) as show:
+    with output.progress_bar(console, arguments.json) as show:
         work = tune_search if arguments.search else tune_weights
         found, finished = work(arguments, show)
     if arguments.json and found is not None:
@@ -232,20 +230,3 @@ def tune_search(arguments: argparse.Namespace, show: Show) -> tuple[dict[str, An
     except KeyboardInterrupt:
         return settings_of(best_values(PARAMETERS, made)), False
     return found, True
-
-
-@contextmanager
-def watching(console: Any, quiet: bool) -> Iterator[Show]:
-    """Yields the progress callback, which updates a progress bar on a terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from pondertree.cli.output import can_watch
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, transient=True, disable=quiet or not can_watch(console)) as bar:
-        task = bar.add_task("", total=None)
-
-        def show(done: int, total: int, text: str) -> None:
-            bar.update(task, completed=done, total=total, description=text)
-
-        yield show

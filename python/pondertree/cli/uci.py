@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from pondertree.cli.arguments import Commands, Parser
+from pondertree.cli.arguments import Commands, add_parser
 from pondertree.errors import InvalidArgumentError
 
 SUMMARY = "Run as a UCI chess engine."
@@ -27,8 +27,7 @@ MAX_LINE_LENGTH = 4 << 20
 
 def add_arguments(commands: Commands) -> None:
     """Adds the arguments of `pondertree uci`."""
-    parser: Parser = commands.add_parser("uci", help=SUMMARY, description=SUMMARY, epilog=f"Examples:\n{EXAMPLES}")
-    parser.set_defaults(run=run)
+    parser = add_parser(commands, "uci", SUMMARY, EXAMPLES, run)
     parser.add_argument(
         "--option",
         metavar="NAME=VALUE",

@@ -38,7 +38,8 @@ class View:
         if len(self.given) == 3 and self.shape != self.given:
             array = np.moveaxis(array, 2, 0)
         with np.errstate(over="ignore"):  # overflows to infinity, which `read` refuses
-            return (_scaled(array) if self.pixels else _plain(array)).reshape(self.shape)
+            numbers = np.array(array, dtype=np.float32, order="C")  # a copy: some environments reuse the array
+        return (numbers / np.float32(255.0) if self.pixels else numbers).reshape(self.shape)
 
     def read(self, observation: Any, name: str) -> NDArray[np.float32]:
         """Returns the network's input for an observation, checked; `name` is that of the environment in messages."""
@@ -101,14 +102,6 @@ def view_of(space: Any, name: str) -> View:
     if len(shape) == 3 and shape[2] <= MAX_COLOURS and shape[2] < shape[0]:
         return View((shape[2], *shape[:2]), pixels, shape)
     return View(shape or (1,), pixels, shape)
-
-
-def _plain(observation: NDArray[Any]) -> NDArray[np.float32]:
-    return np.array(observation, dtype=np.float32, order="C")  # a copy: some environments reuse the array
-
-
-def _scaled(observation: NDArray[Any]) -> NDArray[np.float32]:
-    return np.ascontiguousarray(observation, dtype=np.float32) / np.float32(255.0)
 
 
 def _one_of(observation: NDArray[Any], firsts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.float32]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.protocol import Evaluator, EvaluatorOutput, PackedEvaluator, StateEvaluator, evaluate_batch
-from pondertree.evaluators.simple import Rollout, Uniform
+from pondertree.evaluators.simple import Function, Rollout, Uniform
 from pondertree.optional import lazy_names
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pondertree.evaluators.jax_function import Jax
     from pondertree.evaluators.keras_model import Keras
     from pondertree.evaluators.onnx_session import Onnx
-    from pondertree.evaluators.simple import Function
     from pondertree.evaluators.symmetry import Symmetric, Symmetry, symmetries_of
     from pondertree.evaluators.torch_module import Torch
 
@@ -55,7 +54,6 @@ __getattr__, __dir__ = lazy_names(
         "jax_function": ["Jax"],
         "keras_model": ["Keras"],
         "onnx_session": ["Onnx"],
-        "simple": ["Function"],
         "symmetry": ["Symmetric", "Symmetry", "symmetries_of"],
         "torch_module": ["Torch"],
     },

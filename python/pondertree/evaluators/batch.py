@@ -51,27 +51,19 @@ def plane_bits(words: NDArray[np.uint64], cells: int) -> NDArray[np.uint8]:
     return bits.reshape(len(words), -1, 64 * -(-cells // 64))[:, :, :cells]
 
 
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Positions to be evaluated."""
 
-    def __init__(
-        self,
-        rows: int,
-        num_players: int,
-        num_actions: int,
-        states: Callable[[], Sequence[Any]],
-        observations: Callable[[], NDArray[np.float32]] | None = None,
-        packed: Callable[[], Packed] | None = None,
-        info: GameInfo | None = None,
-    ) -> None:
-        """`info` is the game; values are checked against its range only if it is given."""
-        self.rows = rows
-        self.num_players = num_players
-        self.num_actions = num_actions
-        self.states = states
-        self.packed = packed
-        self.info = info
-        self._observations = observations
+    rows: int
+    num_players: int
+    num_actions: int
+    states: Callable[[], Sequence[Any]]
+    read_observations: Callable[[], NDArray[np.float32]] | None = None
+    """Returns the observations; None to stack those of the states."""
+    packed: Callable[[], Packed] | None = None
+    info: GameInfo | None = None
+    """The game; values are checked against its range only if it is given."""
 
     @classmethod
     def of(cls, states: Sequence[Any]) -> Batch:
@@ -81,7 +73,7 @@ class Batch:
 
     def observations(self) -> NDArray[np.float32]:
         """The observations of the positions, [rows, ...]."""
-        return stack_observations(self.states()) if self._observations is None else self._observations()
+        return stack_observations(self.states()) if self.read_observations is None else self.read_observations()
 
 
 def stack_observations(states: Sequence[Any]) -> NDArray[np.float32]:

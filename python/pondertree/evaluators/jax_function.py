@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree.errors import EvaluationError
-from pondertree.evaluators.outputs import as_float32, flat_policy, next_power_of_two, pad_rows, require, two_outputs
+from pondertree.evaluators.outputs import as_float32, flat_policy, next_power_of_two, pad_rows, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
+from pondertree.optional import require
 
 
 class Jax:
@@ -29,7 +30,7 @@ class Jax:
     """
 
     def __init__(self, apply: Callable[..., Any], params: Any, *, policy: str = "logits", jit: bool = True) -> None:
-        jax = require("jax", "jax")
+        jax = require("jax", "jax", "this evaluator")
         validation.function(apply, "apply", "function of (params, observations)")
         self.params = params
         self.policy = check_policy_kind(policy)

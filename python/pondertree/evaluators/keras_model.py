@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import validation
+from pondertree import optional, validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.outputs import as_float32, flat_policy, next_power_of_two, pad_rows, require, two_outputs
+from pondertree.evaluators.outputs import as_float32, flat_policy, next_power_of_two, pad_rows, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.files import check_claim, check_path, reading
+from pondertree.optional import require
 
-#: In earlier versions a file could execute code even in safe mode (CVE-2025-1550, CVE-2025-8747, CVE-2025-9906).
-SAFE_SINCE = (3, 12)
 #: Layers that contain code, or load it.
 CARRIES_CODE = ("Lambda", "__lambda__", "TFSMLayer", "TorchModuleWrapper")
 INSTEAD = "build the model in your own code and give the object, after model.load_weights(...), or export it to ONNX"
@@ -41,7 +40,7 @@ class Keras:
     """
 
     def __init__(self, model: Any, *, policy: str = "logits", channels_last: bool = False) -> None:
-        keras = require("keras", "keras")
+        keras = require("keras", "keras", "this evaluator")
         self.policy = check_policy_kind(policy)
         self.channels_last = validation.flag(channels_last, "channels_last")
         self.version = 0
@@ -80,11 +79,7 @@ def _load(keras: Any, path: Path) -> Any:
         raise InvalidArgumentError(f"{path.name} is no .keras file: other formats have no safe mode; {INSTEAD}")
     if not path.is_file():
         raise InvalidArgumentError(f"there is no file {str(path)!r}")
-    if tuple(int(part) for part in keras.__version__.split(".")[:2]) < SAFE_SINCE:
-        raise InvalidArgumentError(
-            f"Keras {keras.__version__} can be made to run code by a file even in safe mode: files are loaded from "
-            f"Keras {'.'.join(map(str, SAFE_SINCE))} on; or {INSTEAD}"
-        )
+    optional.keras()  # raises for a version that a file could make run code even in safe mode
     with reading(path, "a .keras file"), zipfile.ZipFile(path) as archive:
         check_claim(sum(entry.file_size for entry in archive.infolist()), path.stat().st_size)
         for entry in _described(json.loads(archive.read("config.json"))):

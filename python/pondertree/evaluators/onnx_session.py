@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree.errors import InvalidArgumentError, MissingFileError
-from pondertree.evaluators.outputs import as_float32, flat_policy, pad_rows, require
+from pondertree.evaluators.outputs import as_float32, flat_policy, pad_rows
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.files import naming, reading
+from pondertree.optional import require
 
 POLICY_NAMES = ("policy", "policy_logits", "logits")
 VALUE_NAMES = ("value", "values")
@@ -49,7 +50,7 @@ class Onnx:
         input: str | None = None,
         outputs: Sequence[str] | None = None,
     ) -> None:
-        runtime = require("onnxruntime", "onnx")
+        runtime = require("onnxruntime", "onnx", "this evaluator")
         self.policy = check_policy_kind(policy)
         self.version = 0
         """Change it whenever outputs change: it invalidates the entries of a `Cached` wrapper."""

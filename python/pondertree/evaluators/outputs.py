@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import optional
 from pondertree._core import LARGEST_REWARD
 from pondertree.errors import EvaluationError
 from pondertree.game import GameInfo
@@ -191,11 +190,6 @@ def _check_sums(values: NDArray[np.float64], scale: float) -> None:
             f"values of row {row} are {values[row]}: in a zero-sum game the two players' must cancel out "
             "(or give one value per row, for the player to move)"
         )
-
-
-def require(library: str, extra: str) -> Any:
-    """Imports a library; the error says how to install it."""
-    return optional.require(library, extra, "this evaluator")
 
 
 def two_outputs(answer: Any, who: str) -> tuple[Any, Any]:

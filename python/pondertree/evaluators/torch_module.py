@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +14,12 @@ from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.evaluators.batch import Packed, take_rows
 from pondertree.evaluators.cpu_precision import check_cpu_precision
-from pondertree.evaluators.outputs import policy_axes, require, two_outputs
+from pondertree.evaluators.outputs import policy_axes, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.gpu.context import LeaseCache, TorchGameContext
 from pondertree.gpu.protocol import SUPPORTED, Job, Mode, RowLayout, Support
-from pondertree.gpu.torch_network import all_modules, check_dtype, fingerprint_of, first_weights, number_types
+from pondertree.gpu.torch_network import all_modules, check_dtype, evaluating, fingerprint_of, number_types, place
+from pondertree.optional import require
 
 if TYPE_CHECKING:
     from pondertree.gpu.buffer import TorchBuffer
@@ -62,20 +63,14 @@ class Torch:
         policy: str = "logits",
         batch_size: int | None = None,
     ) -> None:
-        torch = require("torch", "torch")
+        torch = require("torch", "torch", "this evaluator")
         if not isinstance(module, torch.nn.Module):
             raise InvalidArgumentError(f"module must be a torch.nn.Module, not a {type(module).__name__}")
         self._dtype = check_dtype(dtype)
         parts = all_modules([module])
         self._input_dtype, self._autocast_dtype = number_types(parts, self._dtype)
-        if device is None:
-            weights = first_weights(parts)
-            device = torch.device("cpu") if weights is None else weights.device
-        try:
-            self.device = torch.device(device)
-            self.module = module.to(self.device)
-        except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
-            raise InvalidArgumentError(f"device {validation.shown(device)} cannot be used: {error}") from error
+        self.device = place([module], parts, device)
+        self.module = module
         self.policy = check_policy_kind(policy)
         self.batch_size = None if batch_size is None else validation.count(batch_size, "batch_size")
         self.version = 0
@@ -257,22 +252,8 @@ class Torch:
         size = self.batch_size or max(rows, 1)
         return ((first, min(first + size, rows)) for first in range(0, max(rows, 1), size))
 
-    @contextlib.contextmanager
-    def _evaluating(self) -> Iterator[None]:
-        """Inference mode, eval mode and autocast; restores the mode of every submodule."""
-        torch = self._torch
-        in_training = [part for part in all_modules([self.module]) if part.training]
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(torch.inference_mode())
-            if self._autocast_dtype is not None:
-                stack.enter_context(torch.autocast(self.device.type, dtype=self._autocast_dtype))
-            try:
-                if in_training:
-                    self.module.eval()
-                yield
-            finally:
-                for part in in_training:
-                    part.training = True
+    def _evaluating(self) -> AbstractContextManager[None]:
+        return evaluating(all_modules([self.module]), self.device, self._autocast_dtype)
 
     def __repr__(self) -> str:
         return f"Torch({type(self.module).__name__}, device={str(self.device)!r}, policy={self.policy!r})"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import validation
-from pondertree.errors import InvalidArgumentError
+from pondertree.errors import GameContractError, InvalidArgumentError, PondertreeError
 from pondertree.game import COMPILED, CompiledGame, GameInfo
 from pondertree.games import connect_four
 from pondertree.games.compiled import *  # noqa: F403
@@ -59,6 +59,27 @@ def _compiled(name: str) -> Any:
         return None
     sized = SizedGame(game.state, int(size))
     return game.state if sized() == game.state() else sized
+
+
+def known(name: Any) -> Any:
+    """Returns the class of a compiled game, or a `SizedGame`; None for any other name."""
+    try:
+        return by_name(str(name))
+    except InvalidArgumentError:
+        return None
+
+
+def started(factory: Any, name: str) -> Any:
+    """Returns the starting state of a game; exceptions other than those of this package become `GameContractError`."""
+    try:
+        return factory()
+    except PondertreeError:
+        raise
+    except Exception as error:
+        raise GameContractError(
+            f"game {name!r} must give a starting state when called without arguments; "
+            f"it raised {type(error).__name__}: {error}"
+        ) from error
 
 
 def find(name: str) -> Any:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, NoReturn
-
-import numpy as np
 
 from pondertree import validation
 from pondertree.errors import EvaluationError
@@ -84,7 +82,7 @@ def _play(
         rewards = rewards_of(state)
         if rewards is not None:
             earned = [e + r for e, r in zip(earned, rewards, strict=True)]
-        if depth % MOVES_PER_CHECK == 0:
+        if policy is not None or depth % MOVES_PER_CHECK == 0:
             playouts.check_time()
     if ended:
         playouts.ended += 1
@@ -94,19 +92,25 @@ def _play(
 
 
 def _follow(policy: PlayoutPolicy, state: State, legal: list[int], random: Random) -> int:
-    """Returns the policy's action, or one drawn by its weights."""
-    answer = policy(state)
-    weights = _numbers(answer)
-    if weights is None:
-        action = operator.index(answer)
-        if action not in legal:
-            raise ValueError(f"the playout policy chose action {action}; legal are {legal}")
-        return action
-    if len(weights) != len(legal):
-        raise ValueError(f"the playout policy gave {len(weights)} weights for {len(legal)} legal actions")
-    if not all(math.isfinite(weight) and weight >= 0.0 for weight in weights) or not any(weights):
-        raise ValueError(f"the weights of a playout policy must be finite, not negative, and not all 0: {weights}")
-    return legal[draw(weights, random)]
+    """Returns the policy's action, or one drawn by its weights; raises `EvaluationError` for any other answer."""
+    try:
+        answer = policy(state)
+    except Exception as error:
+        raise EvaluationError(f"the playout policy raised {type(error).__name__}: {error}") from error
+    try:
+        weights = None if isinstance(answer, (str, bytes, Mapping, Set)) else _numbers(answer)
+        if weights is None:
+            action = operator.index(answer)
+            if action in legal:
+                return action
+        elif len(weights) == len(legal) and all(0.0 <= weight < math.inf for weight in weights) and any(weights):
+            return legal[draw(weights, random)]
+    except (TypeError, ValueError):
+        pass
+    raise EvaluationError(
+        f"the playout policy returned {validation.shown(answer)}: it must be one of the legal actions {legal}, "
+        f"or {len(legal)} weights for them, finite, not below 0 and not all 0"
+    )
 
 
 def _numbers(answer: Any) -> list[float] | None:
@@ -216,32 +220,6 @@ def _values(state: State, answer: Any) -> list[float]:
     if not all(abs(value) <= LARGEST_REWARD for value in values):  # also False for NaN
         raise ValueError(f"the evaluator gave values that are not finite, or above {LARGEST_REWARD:.0e}: {values}")
     return values
-
-
-def checked_policy(policy: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Returns the policy with its exceptions and invalid return values converted into `EvaluationError`."""
-
-    def checked(state: Any) -> Any:
-        try:
-            answer = policy(state)
-        except Exception as error:
-            raise EvaluationError(f"the playout policy raised {type(error).__name__}: {error}") from error
-        legal = [int(action) for action in state.legal_actions()]
-        try:
-            array = np.asarray(answer)
-            right = array.ndim == 0 and operator.index(answer) in legal
-            if array.ndim == 1 and len(array) == len(legal):
-                right = bool(np.isfinite(array).all() and (array >= 0).all() and array.any())
-        except (TypeError, ValueError):
-            right = False
-        if not right:
-            raise EvaluationError(
-                f"the playout policy returned {validation.shown(answer)}: it must be one of the legal actions {legal}, "
-                f"or {len(legal)} weights for them, finite, not below 0 and not all 0"
-            )
-        return answer
-
-    return checked
 
 
 def decisive_policy(state: Any) -> int | list[float]:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
-from pondertree.gpu.cuda_graph import capturing, fast_kernels, own_stream
+from pondertree.gpu.cuda_graph import capture, fast_kernels, own_stream
 
 #: A step: inputs on the device to named results, which stay there.
 Work = Callable[[Sequence[torch.Tensor]], dict[str, torch.Tensor]]
@@ -73,18 +73,9 @@ class _CapturedStep:
             with fast_kernels():
                 return self._work(self.inputs)
         if self._graph is None:
-            self._graph = self._capture(stream)
+            self._graph = capture(stream, self._record)
         self._graph.replay()
         return self._outputs
 
-    def _capture(self, stream: torch.cuda.Stream) -> torch.cuda.CUDAGraph:
-        stream.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with capturing():
-            graph.capture_begin(capture_error_mode="thread_local")
-            try:
-                with fast_kernels():
-                    self._outputs = self._work(self.inputs)
-            finally:
-                graph.capture_end()
-        return graph
+    def _record(self) -> None:
+        self._outputs = self._work(self.inputs)

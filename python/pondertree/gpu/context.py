@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pondertree.gpu.protocol import RowLayout, graph_batch_size
@@ -45,21 +46,17 @@ class LeaseCache(Generic[Item]):
         return iter(list(self._items))
 
 
+@dataclass(slots=True)
 class TorchGameContext:
     """Buffers and device trees for searches of one compiled game, leased from an evaluator's cache."""
 
-    def __init__(
-        self,
-        cache: LeaseCache[TorchBuffer],
-        layout: RowLayout,
-        dtype: Any,
-        fingerprint: object,
-        make: Callable[[int], TorchBuffer],
-    ) -> None:
-        """`make(capacity)` creates a buffer; those of the cache are used if layout and `dtype` are the same."""
-        self._cache, self._layout, self._dtype = cache, layout, dtype
-        self._fingerprint, self._make = fingerprint, make
-        self._leased: list[TorchBuffer] = []
+    cache: LeaseCache[TorchBuffer]
+    layout: RowLayout
+    dtype: Any
+    fingerprint: object
+    make: Callable[[int], TorchBuffer]
+    """Creates a buffer of a capacity; those of the cache are used if layout and `dtype` are the same."""
+    _leased: list[TorchBuffer] = field(default_factory=list, init=False)
 
     def buffers(self, capacities: Sequence[int]) -> list[TorchBuffer]:
         """One buffer for each capacity, or for a little more.
@@ -69,10 +66,10 @@ class TorchGameContext:
         for capacity in map(graph_batch_size, capacities):
 
             def fits(buffer: TorchBuffer, capacity: int = capacity) -> bool:
-                return (buffer.layout, buffer.capacity, buffer.dtype) == (self._layout, capacity, self._dtype)
+                return (buffer.layout, buffer.capacity, buffer.dtype) == (self.layout, capacity, self.dtype)
 
-            buffer = self._cache.take(fits) or self._make(capacity)
-            buffer.refresh(self._fingerprint)
+            buffer = self.cache.take(fits) or self.make(capacity)
+            buffer.refresh(self.fingerprint)
             self._leased.append(buffer)
         return self._leased
 
@@ -84,4 +81,4 @@ class TorchGameContext:
 
     def close(self) -> None:
         """Releases the buffers, with their trees, for later searches."""
-        self._cache.release(self._leased)
+        self.cache.release(self._leased)

@@ -66,7 +66,7 @@ class GraphCache(Generic[Key]):
         self._work = work
         self._seen: set[Key] = set()
         self._graphs: dict[Key, Any] = {}
-        self._pool: Any = None
+        self._pool: tuple[Any, ...] = ()
         self._captures = device.type == "cuda"
         if self._captures:
             # The work of two caches may overlap.
@@ -121,23 +121,14 @@ class GraphCache(Generic[Key]):
             self._done.record(self._stream)
 
     def _capture(self, key: Key) -> Any:
-        self._stream.synchronize()
-        graph = torch.cuda.CUDAGraph()
         try:
-            with capturing():
-                # Other threads may use the device meanwhile: a learner next to self-play, for example.
-                graph.capture_begin(*(() if self._pool is None else (self._pool,)), capture_error_mode="thread_local")
-                try:
-                    with fast_kernels():
-                        self._work(key)
-                finally:
-                    graph.capture_end()
+            graph = capture(self._stream, lambda: self._work(key), self._pool)
         except RuntimeError:
             # Networks that read values on the host cannot be captured.
             self._captures = False
             torch.cuda.synchronize(self._device)
             return None
-        self._pool = graph.pool()
+        self._pool = (graph.pool(),)
         self._graphs[key] = graph
         return graph
 
@@ -158,20 +149,29 @@ def own_stream(owner: object, device: Any) -> Any:
     return stream
 
 
-@contextlib.contextmanager
-def capturing() -> Iterator[None]:
-    """Serialises captures across threads and disables garbage collection meanwhile.
+def capture(stream: Any, work: Callable[[], object], pool: tuple[Any, ...] = ()) -> Any:
+    """Captures work on the current stream, `stream`, as a graph; `pool` holds the memory pool of graphs it shares.
 
-    Destroying a graph on the thread that captures another one invalidates the capture.
+    Captures are serialised across threads, without garbage collection meanwhile: destroying a graph on the thread that
+    captures another one invalidates the capture.
     """
+    stream.synchronize()
+    graph = torch.cuda.CUDAGraph()
     with _CAPTURE_LOCK:
         was_enabled = gc.isenabled()
         gc.disable()
         try:
-            yield
+            # Other threads may use the device meanwhile: a learner next to self-play, for example.
+            graph.capture_begin(*pool, capture_error_mode="thread_local")
+            try:
+                with fast_kernels():
+                    work()
+            finally:
+                graph.capture_end()
         finally:
             if was_enabled:
                 gc.enable()
+    return graph
 
 
 @contextlib.contextmanager

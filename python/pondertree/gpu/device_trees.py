@@ -262,12 +262,8 @@ def graph_lengths(shape: TreeShape) -> list[int]:
     """
     lengths, left = [], shape.simulations
     while left:
-        length = max(_power_of_two(left // 2), MIN_STEPS) if shape.is_game else left
+        # Half of the rest, rounded down to a power of two.
+        length = max(1 << (left // 2).bit_length() >> 1, MIN_STEPS) if shape.is_game else left
         lengths.append(min(length, MAX_STEPS, left))
         left -= lengths[-1]
     return lengths
-
-
-def _power_of_two(number: int) -> int:
-    """The greatest power of two that is not above a number."""
-    return 1 << number.bit_length() >> 1

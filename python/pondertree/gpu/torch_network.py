@@ -5,8 +5,9 @@ This module does not import PyTorch: callers that have a module have imported it
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType, MethodType, NoneType
 from typing import Any
@@ -99,3 +100,34 @@ def number_types(modules: Sequence[Any], dtype: str | None) -> tuple[Any, Any]:
             f"dtype is {dtype}, but the weights are {str(own).removeprefix('torch.')}: leave it out"
         )
     return own, None if requested == own else requested
+
+
+def place(tops: Iterable[Any], modules: Sequence[Any], device: Any) -> Any:
+    """Moves modules to a device, by default that of the first weights below them; returns the device."""
+    torch = sys.modules["torch"]
+    weights = first_weights(modules)
+    if device is None:
+        device = torch.device("cpu") if weights is None else weights.device
+    try:
+        found = torch.device(device)
+        for top in tops:
+            top.to(found)
+    except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
+        raise InvalidArgumentError(f"device {shown(device)} cannot be used: {error}") from error
+    return found
+
+
+@contextlib.contextmanager
+def evaluating(modules: Sequence[Any], device: Any, autocast_dtype: Any) -> Iterator[None]:
+    """Eval mode, inference mode, and autocast unless its dtype is None; restores the mode of every module."""
+    torch = sys.modules["torch"]
+    in_training = [module for module in modules if module.training]
+    cast = contextlib.nullcontext() if autocast_dtype is None else torch.autocast(device.type, dtype=autocast_dtype)
+    try:
+        for module in in_training:
+            module.training = False
+        with torch.inference_mode(), cast:
+            yield
+    finally:
+        for module in in_training:
+            module.training = True

@@ -154,7 +154,7 @@ class _SearchPlayer(Player):
 
 
 @dataclass(frozen=True)
-class FunctionEntrant(Entrant):
+class FunctionEntrant(Entrant, Player):
     """A function from a state to a legal action as a player."""
 
     function: Callable[[Any], Any]
@@ -173,18 +173,13 @@ class FunctionEntrant(Entrant):
         return self.label or self.text.rpartition(".")[2]
 
     def start(self) -> Player:
-        return _FunctionPlayer(self.function)
-
-
-class _FunctionPlayer(Player):
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
+        return self
 
     def new_game(self, state: Any, seed: int) -> None:
         pass
 
     def choose(self, state: Any) -> PlayedMove:
-        answer = self._function(state)
+        answer = self.function(state)
         try:
             return PlayedMove(validation.whole_number(answer, "the action"))
         except InvalidArgumentError as error:

@@ -7,7 +7,7 @@ import pickle
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -122,77 +122,68 @@ def play_match(
             replace_file(Path(pgn), write_games(match.result()).encode())
 
 
+@dataclass(slots=True)
 class Match:
     """A match in progress: its finished pairs, counted in order of their numbers."""
 
-    def __init__(
-        self,
-        game: str,
-        names: tuple[str, str],
-        seed: int,
-        num_games: int,
-        test: Sprt | None,
-        book: Openings,
-        record: RecordFile | None,
-        progress: Progress | None,
-    ) -> None:
-        self._identity = game, names, seed
-        self._num_games = num_games
-        self._test = test
-        self._book = book
-        self._record = record
-        self._progress = progress
-        self._done: dict[int, PairRecord] = {}
-        #: Length of the prefix of finished pairs 0, 1, 2, ...: the SPRT counts them in this order, not as completed.
-        self._counted = 0
-        self._counts = [0] * 5
-        self._decided = False
+    game: str
+    names: tuple[str, str]
+    seed: int
+    num_games: int
+    test: Sprt | None
+    book: Openings
+    record: RecordFile | None
+    progress: Progress | None
+    _done: dict[int, PairRecord] = field(default_factory=dict, init=False)
+    _counted: int = field(default=0, init=False)
+    """Length of the prefix of finished pairs 0, 1, 2, ...: the SPRT counts them in this order, not as completed."""
+    _counts: list[int] = field(default_factory=lambda: [0] * 5, init=False)
+    _decided: bool = field(default=False, init=False)
 
     def play(self, runner: PairRunner, workers: int) -> None:
         """Plays the missing pairs."""
-        for number, pair in sorted({} if self._record is None else self._record.known.items()):
-            self._book.restore(number, pair.opening)
+        for number, pair in sorted({} if self.record is None else self.record.known.items()):
+            self.book.restore(number, pair.opening)
             self._add(pair)
         if self._decided or not (tasks := list(self._missing())):
             return
         # Openings are drawn lazily, while games are played.
-        work: Iterator[Task] = ((number, self._book[number]) for number in tasks)
+        work: Iterator[Task] = ((number, self.book[number]) for number in tasks)
         played = play_here(runner, work) if workers == 1 else play_in_processes(runner, work, min(workers, len(tasks)))
         with closing(played):
             for pair in played:
-                if self._record is not None:
-                    self._record.append(pair)
+                if self.record is not None:
+                    self.record.append(pair)
                 decided = self._add(pair)
-                if self._progress is not None:
-                    self._progress(self.result())
+                if self.progress is not None:
+                    self.progress(self.result())
                 if decided:
                     return
 
     def _missing(self) -> Iterator[int]:
-        return (number for number in range(self._num_games // 2) if number not in self._done)
+        return (number for number in range(self.num_games // 2) if number not in self._done)
 
     def _add(self, pair: PairRecord) -> bool:
         """Counts a pair; returns whether the SPRT has a verdict."""
         self._done[pair.number] = pair
-        while not self._decided and self._counted in self._done and self._counted < self._num_games // 2:
+        while not self._decided and self._counted in self._done and self._counted < self.num_games // 2:
             self._counts[round(2 * self._done[self._counted].points)] += 1
             self._counted += 1
-            self._decided = self._test is not None and self._test.state(self._counts).verdict is not None
+            self._decided = self.test is not None and self.test.state(self._counts).verdict is not None
         return self._decided
 
     def result(self) -> MatchResult:
         """Returns the result so far; after a verdict of the SPRT, the result it is based on."""
         known = range(self._counted) if self._decided else sorted(self._done)
-        pairs = [self._done[number] for number in known if number < self._num_games // 2]
-        game, names, seed = self._identity
-        return MatchResult(game, names, seed, pairs, self._num_games, self._test)
+        pairs = [self._done[number] for number in known if number < self.num_games // 2]
+        return MatchResult(self.game, self.names, self.seed, pairs, self.num_games, self.test)
 
     def finish(self) -> MatchResult:
         """Returns the result and sorts the record, without games after the verdict of the SPRT."""
         result = self.result()
-        if self._record is not None:
+        if self.record is not None:
             pairs = result.pairs if self._decided else [self._done[number] for number in sorted(self._done)]
-            self._record.finish(pairs)
+            self.record.finish(pairs)
         return result
 
 

@@ -89,11 +89,7 @@ def _read_search(preset: Any, rest: str, label: str) -> Entrant:
     if "seed" in settings:
         raise InvalidArgumentError("seed cannot be set per player: game seeds are derived from the match's")
     allowed = [name for name in inspect.signature(preset).parameters if name not in EXCLUDED_OPTIONS]
-    for name in settings:
-        if name not in allowed:
-            raise InvalidArgumentError(
-                f"unknown setting {name!r}: {preset.__name__} has {', '.join([*allowed, 'reuse', 'temperature'])}"
-            )
+    _check_names(settings, allowed, f"{preset.__name__} has {', '.join([*allowed, 'reuse', 'temperature'])}")
     _read_networks(preset, settings)
     if isinstance(settings.get("move_scores"), str) and settings["move_scores"] not in ("learned", "auto"):
         settings["move_scores"] = MoveScores.from_file(settings["move_scores"])
@@ -171,12 +167,14 @@ def _read_program(rest: str) -> Entrant:
         else:
             settings[name] = value
     allowed = [name for name in inspect.signature(UciEntrant).parameters if name not in ("command", "options")]
+    _check_names(settings, allowed, f"a UCI program has {', '.join(allowed)}, and option.NAME for its own options")
+    return UciEntrant(words, options=options, **settings)
+
+
+def _check_names(settings: dict[str, Any], allowed: list[str], known: str) -> None:
     for name in settings:
         if name not in allowed:
-            raise InvalidArgumentError(
-                f"unknown setting {name!r}: a UCI program has {', '.join(allowed)}, and option.NAME for its own options"
-            )
-    return UciEntrant(words, options=options, **settings)
+            raise InvalidArgumentError(f"unknown setting {name!r}: {known}")
 
 
 def _settings(texts: list[str]) -> dict[str, Any]:

@@ -133,12 +133,7 @@ class SpecificationModel:
         answer = self.model.recurrent_inference(hidden, action)
         if isinstance(answer, (tuple, list)) and len(answer) == 2:
             after, reward = answer
-            predicted = self.model.prediction(after)
-            if not isinstance(predicted, (tuple, list)) or len(predicted) != 2:
-                raise EvaluationError(
-                    f"prediction returned a {type(predicted).__name__}: it must return (policy, value)"
-                )
-            return after, reward, predicted[0], predicted[1]
+            return after, reward, *_of(self.model.prediction(after), "prediction", 2)
         return step_parts(answer)
 
     def _try_two(self, observations: Any) -> str | None:

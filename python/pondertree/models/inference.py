@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class Inference:
         if self.first is None:
             self.first = self.layout
         self.num_actions = answer.logits.shape[1]
-        return answer if hidden is answer.hidden else InitialOutput(hidden, answer.logits, answer.values)
+        return answer if hidden is answer.hidden else replace(answer, hidden=hidden)
 
     def recurrent(self, hidden: Any, actions: NDArray[np.int64]) -> RecurrentOutput:
         """Returns the step from hidden states [B, ...] by actions [B].
@@ -83,9 +84,7 @@ class Inference:
         answer = check_step(output, rows, self.num_actions)
         hidden = self._admit(answer.hidden, rows)
         self.num_actions = answer.logits.shape[1]
-        if hidden is answer.hidden:
-            return answer
-        return RecurrentOutput(hidden, answer.rewards, answer.logits, answer.values, answer.discounts)
+        return answer if hidden is answer.hidden else replace(answer, hidden=hidden)
 
     def _admit(self, hidden: Any, rows: int) -> Any:
         """Validates the layout of hidden states; returns them with lists converted to arrays."""

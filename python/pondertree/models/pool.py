@@ -71,11 +71,6 @@ class HiddenPool:
         """Size of the pool in bytes."""
         return sum(int(rows.nbytes) for rows in self._rows)
 
-    @property
-    def bytes_per_slot(self) -> int:
-        """Size of one hidden state in bytes; 0 before the first."""
-        return self.nbytes // self.capacity
-
     def gather(self, slots: Slots) -> Any:
         """Returns the hidden states [B, ...] of slots [B], in their original structure."""
         if self._numpy_rows is not None and slots.dtype is _INT64:

@@ -14,19 +14,15 @@ def as_model(given: Any) -> Model:
     `prediction`, as in the MuZero specification, into `SpecificationModel`. Raises if the methods are missing.
     """
     check_model(given)
+    model: Model = given
     if getattr(given, "sends_actions", False):
-        return _is_model(given)
+        return model
     from pondertree.models.torch_model import TorchModel, torch_modules
 
     if torch_modules(given):
-        return _is_model(TorchModel(given))
+        return TorchModel(given)
     if is_specification_form(given):
         from pondertree.models.adapters import SpecificationModel
 
         return SpecificationModel(given)
-    return _is_model(given)
-
-
-def _is_model(given: Any) -> Model:
-    model: Model = given
     return model

@@ -7,18 +7,18 @@ import math
 import sys
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pondertree import validation
-from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.errors import EvaluationError
 from pondertree.evaluators.cpu_precision import check_cpu_precision
 from pondertree.gpu.context import LeaseCache
 from pondertree.gpu.protocol import SUPPORTED, Job, Mode, Support, graph_batch_size
-from pondertree.gpu.torch_network import all_modules, check_dtype, fingerprint_of, first_weights, number_types
+from pondertree.gpu.torch_network import all_modules, check_dtype, evaluating, fingerprint_of, number_types, place
 from pondertree.models.adapters import SpecificationModel
 from pondertree.models.arrays import library_of
 from pondertree.models.hidden import flatten
@@ -64,21 +64,13 @@ class TorchModel:
     sends_actions = True
 
     def __init__(self, model: Any, device: Any = None, *, dtype: Any = None, compile: bool = False) -> None:
-        torch = require("torch", "torch", "this model")
+        require("torch", "torch", "this model")
         check_model(model)
         self._dtype = check_dtype(dtype)
         tops = torch_modules(model)
         modules = all_modules(tops)
         number_types(modules, self._dtype)
-        if device is None:
-            weights = first_weights(modules)
-            device = torch.device("cpu") if weights is None else weights.device
-        try:
-            self.device = torch.device(device)
-            for top in tops:
-                top.to(self.device)
-        except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
-            raise InvalidArgumentError(f"device {validation.shown(device)} cannot be used: {error}") from error
+        self.device = place(tops, modules, device)
         self.model = model
         self.compile = validation.flag(compile, "compile")
         self._fingerprint: object = None
@@ -258,23 +250,8 @@ class TorchModel:
             hidden, *rest = parts(function(*arguments))
             return hidden, *self._fetch(rest)
 
-    @contextlib.contextmanager
-    def _evaluating(self) -> Iterator[None]:
-        """Eval mode, inference mode and autocast; restores the mode of every module."""
-        torch = sys.modules["torch"]
-        in_training = [module for module in self._modules if module.training]
-        try:
-            for module in in_training:
-                module.training = False
-            with torch.inference_mode():
-                if self._autocast_dtype is None:
-                    yield
-                else:
-                    with torch.autocast(self.device.type, dtype=self._autocast_dtype):
-                        yield
-        finally:
-            for module in in_training:
-                module.training = True
+    def _evaluating(self) -> contextlib.AbstractContextManager[None]:
+        return evaluating(self._modules, self.device, self._autocast_dtype)
 
     def _send(self, array: Any, non_blocking: bool = True) -> Any:
         torch = sys.modules["torch"]

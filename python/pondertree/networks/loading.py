@@ -188,17 +188,17 @@ def export_onnx(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> li
         content = _onnx(network, {"observations": seen}, ("policy_logits", "values"), about)
         write_bytes(target, content, "onnx")
         return [target]
-    from pondertree.networks.model_network import InitialInference, RecurrentInference
+    from pondertree.networks.model_network import Method
 
     names = ("hidden_states", "policy_logits", "values")
-    first = _onnx(InitialInference(network), {"observations": seen}, names, about)
+    first = _onnx(Method(network, "initial_inference"), {"observations": seen}, names, about)
     hidden = torch.zeros(2, *network.architecture.hidden_shape)
     given = {"hidden_states": hidden, "actions": torch.zeros(2, dtype=torch.int64)}
     step_names = ("next_hidden_states", "rewards", "policy_logits", "values", "discounts")
     step = target.with_name(f"{target.stem}.step{target.suffix}")
     check_writable(step, "onnx")
     write_bytes(target, first, "onnx")
-    write_bytes(step, _onnx(RecurrentInference(network), given, step_names, about), "onnx")
+    write_bytes(step, _onnx(Method(network, "recurrent_inference"), given, step_names, about), "onnx")
     return [target, step]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -63,31 +64,24 @@ class ModelNetwork(nn.Module):
         self.is_board = len(architecture.shape) == 3
         self.categories = Categories(architecture.support)
         size, channels = architecture.size, architecture.size.channels
-        planes = architecture.shape[0] if self.is_board else 1
-        for length in () if self.is_board else architecture.shape:
-            planes *= length
-        self.stem = self._layer(planes, channels)
+        inputs = architecture.shape[0] if self.is_board else math.prod(architecture.shape)
+        self.stem = self._layer(inputs, channels)
         self.halve = nn.ModuleList(self._layer(channels, channels, stride=2) for _ in range(architecture.halvings))
         self.blocks = nn.ModuleList(self._block(channels) for _ in range(size.blocks))
         self.action_planes = ActionPlanes(architecture)
         self.step_in = self._layer(channels + self.action_planes.planes, channels)
         self.step_blocks = nn.ModuleList(self._block(channels) for _ in range(architecture.dynamics_blocks))
         self.reward_layer = self._layer(channels, size.value_channels, 1)
-        cells = 1
-        for length in architecture.hidden_shape[1:]:
-            cells *= length
+        cells = math.prod(architecture.hidden_shape[1:])
         self.reward_hidden = nn.Linear(size.value_channels * cells, size.value_hidden)
         self.reward_out = nn.Linear(size.value_hidden, self.categories.count)
         self.predictor = Prediction(architecture, self.categories, folded)
         if architecture.compares and not folded:
-            self.projector = nn.Sequential(
-                nn.Linear(channels * cells, COMPARED),
-                nn.LayerNorm(COMPARED),
-                nn.ReLU(),
-                nn.Linear(COMPARED, COMPARED),
-            )
-            self.guesser = nn.Sequential(
-                nn.Linear(COMPARED, COMPARED), nn.LayerNorm(COMPARED), nn.ReLU(), nn.Linear(COMPARED, COMPARED)
+            self.projector, self.guesser = (
+                nn.Sequential(
+                    nn.Linear(inputs, COMPARED), nn.LayerNorm(COMPARED), nn.ReLU(), nn.Linear(COMPARED, COMPARED)
+                )
+                for inputs in (channels * cells, COMPARED)
             )
 
     def _layer(self, inputs: int, outputs: int, reach: int = 3, stride: int = 1) -> nn.Module:
@@ -155,28 +149,17 @@ class ModelNetwork(nn.Module):
         return scaled
 
 
-class InitialInference(nn.Module):
-    """A model's `initial_inference` as a module, for export."""
+class Method(nn.Module):
+    """A method of a network as a module, which the ONNX exporter traces."""
 
-    def __init__(self, network: ModelNetwork) -> None:
+    def __init__(self, network: ModelNetwork, name: str) -> None:
         super().__init__()
         self.network = network
+        self.name = name
 
-    def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Returns (hidden_state, policy_logits, value)."""
-        return self.network.initial_inference(observations)
-
-
-class RecurrentInference(nn.Module):
-    """A model's `recurrent_inference` as a module, for export."""
-
-    def __init__(self, network: ModelNetwork) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, hidden_states: torch.Tensor, actions: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Returns (hidden_state, reward, policy_logits, value, discount)."""
-        return self.network.recurrent_inference(hidden_states, actions)
+    def forward(self, *inputs: torch.Tensor) -> Any:
+        """Calls the method."""
+        return getattr(self.network, self.name)(*inputs)
 
 
 def fresh_model(architecture: ModelArchitecture, seed: int) -> ModelNetwork:

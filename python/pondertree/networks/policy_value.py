@@ -148,22 +148,18 @@ def player_of(network: Any) -> Any:
 
 def update_player(player: Any, weights: dict[str, torch.Tensor]) -> None:
     """Copies training weights into a player in place, so that captured graphs see them."""
-    with torch.no_grad():
-        _copy_folded(player, weights)
-
-
-def _copy_folded(player: Any, weights: dict[str, torch.Tensor]) -> None:
     with torch.device("meta"):  # allocates no memory and draws no random numbers
         source = type(player)(player.architecture)
     source.load_state_dict(weights, assign=True)
-    for name, target in player.named_modules():
-        if next(target.parameters(recurse=False), None) is None:
-            continue
-        part = source.get_submodule(name)
-        if isinstance(part, Normed):
-            weight, bias = part.folded()
-            target.weight.copy_(weight)
-            target.bias.copy_(bias)
-            continue
-        for own, tensor in part.named_parameters(recurse=False):
-            target.get_parameter(own).copy_(tensor)
+    with torch.no_grad():
+        for name, target in player.named_modules():
+            if next(target.parameters(recurse=False), None) is None:
+                continue
+            part = source.get_submodule(name)
+            if isinstance(part, Normed):
+                weight, bias = part.folded()
+                target.weight.copy_(weight)
+                target.bias.copy_(bias)
+                continue
+            for own, tensor in part.named_parameters(recurse=False):
+                target.get_parameter(own).copy_(tensor)

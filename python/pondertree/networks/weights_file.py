@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.errors import StorageError
-from pondertree.files import current_format, player_metadata, reading
+from pondertree.files import current_format, player_metadata, reading, unique_names
 from pondertree.validation import brief
 
 FORMAT = "pondertree-player"
@@ -59,17 +59,10 @@ def _header(content: bytes) -> tuple[dict[str, Any], int]:
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > min(len(content) - 8, MAX_HEADER_LENGTH):
         raise ValueError
-    header = json.loads(content[8 : 8 + length], object_pairs_hook=_without_repetition)
+    header = json.loads(content[8 : 8 + length], object_pairs_hook=unique_names)
     if not isinstance(header, dict):
         raise TypeError
     return header, 8 + length
-
-
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError
-    return found
 
 
 def _tensors(header: dict[str, Any], content: bytes, start: int) -> dict[str, NDArray[np.float32]]:

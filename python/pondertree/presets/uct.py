@@ -17,7 +17,8 @@ from pondertree.search.base import Search
 from pondertree.search.preset import preset, simulations
 
 
-def _playout_policy(value: Any, name: str) -> Any:
+def check_playout_policy(value: Any, name: str) -> Any:
+    """Returns a playout policy; raises for anything but a name or a function."""
     if not (validation.is_one_of(value, ("random", "decisive")) or callable(value)):
         raise InvalidArgumentError(
             f'{name} must be "random", "decisive" or a function of a state, not {validation.shown(value)}'
@@ -47,7 +48,7 @@ class UCT(Search):
     c_param: float = option_of(Ucb1, "c_param")
     max_depth: int | None = option_of(SearchConfig, "max_depth")
     evaluator: Any = option(None, as_evaluator, optional=True)
-    playout_policy: str | Callable[[Any], Any] | None = option(None, _playout_policy, optional=True)
+    playout_policy: str | Callable[[Any], Any] | None = option(None, check_playout_policy, optional=True)
     minimax_depth: int = option_of(SearchConfig, "minimax_depth")
     forced_depth: int = option_of(SearchConfig, "forced_depth")
 

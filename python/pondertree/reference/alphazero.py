@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
+from pondertree.config import parse_tagged_number
 from pondertree.games.chess_interop import adapt_state, to_state
 from pondertree.games.game_state import State
 from pondertree.random import Random, fold, tree_key
@@ -24,17 +25,9 @@ from pondertree.reference.answer import policy_at
 from pondertree.reference.node import Node
 from pondertree.reference.noise import dirichlet
 from pondertree.reference.priors import Rollout, Uniform, evaluate_positions, float32, highest, priors_of
-from pondertree.reference.search_loop import (
-    NO_INPUT,
-    NoisySearch,
-    PendingLeaf,
-    RootInput,
-    at_least,
-    check_noise,
-    not_negative,
-    tagged,
-)
+from pondertree.reference.search_loop import NO_INPUT, NoisySearch, PendingLeaf, RootInput, at_least, not_negative
 from pondertree.reference.trace import Scores
+from pondertree.validation import number, positive_number
 
 __all__ = [
     "MCTS",
@@ -91,10 +84,10 @@ class MCTS(NoisySearch[Node]):
         at_least(0, num_simulations=self.num_simulations)
         at_least(1, in_flight=self.in_flight)
         not_negative(c_puct=self.c_puct, forced_playouts=self.forced_playouts)
-        self.alpha_is_total, self.alpha = tagged(self.dirichlet_alpha, "dirichlet_alpha", "total")
-        self.fpu_is_relative, self.fpu_number = tagged(self.fpu, "fpu", "parent")
-        self.noise_fraction = self.dirichlet_epsilon
-        check_noise(self.alpha, self.noise_fraction, "dirichlet_alpha", "dirichlet_epsilon")
+        self.alpha_is_total, alpha = parse_tagged_number(self.dirichlet_alpha, "dirichlet_alpha", "total")
+        self.alpha = positive_number(alpha, "dirichlet_alpha")
+        self.fpu_is_relative, self.fpu_number = parse_tagged_number(self.fpu, "fpu", "parent")
+        self.noise_fraction = number(self.dirichlet_epsilon, "dirichlet_epsilon", least=0.0, most=1.0)
         if self.parent_visits not in ("node", "edges"):
             raise ValueError(f'parent_visits must be "node" or "edges", not {self.parent_visits!r}')
 

@@ -12,7 +12,7 @@ Evaluation and backup are delegated to those searches.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from pondertree.random import GUMBEL, Random, fold, tree_key
@@ -46,6 +46,7 @@ class Tree(search_loop.Tree[PriorNode]):
     """Sequential halving of the last call; None at a root without simulations."""
 
 
+@dataclass(eq=False, repr=False)
 class MCTS(PriorSearch[PriorNode]):
     """Gumbel search with the parameters of mctx.
 
@@ -53,40 +54,32 @@ class MCTS(PriorSearch[PriorNode]):
     `num_players` as in MuZero. `gumbel` replaces the sampled Gumbel variables of all actions.
     """
 
-    def __init__(
-        self,
-        network: Any,
-        num_simulations: int = 32,
-        max_num_considered_actions: int = 16,
-        gumbel_scale: float = 1.0,
-        value_scale: float = 0.1,
-        maxvisit_init: float = 50,
-        rescale_values: bool = True,
-        use_mixed_value: bool = True,
-        *,
-        discount: float = 0.997,
-        num_players: int = 1,
-        gumbel: Sequence[float] | None = None,
-        seed: int = 0,
-        solve: bool = True,
-        in_flight: int = 1,
-    ) -> None:
-        at_least(0, num_simulations=num_simulations)
-        at_least(1, in_flight=in_flight, max_num_considered_actions=max_num_considered_actions)
-        not_negative(gumbel_scale=gumbel_scale, value_scale=value_scale, maxvisit_init=maxvisit_init)
+    network: Any
+    num_simulations: int = 32
+    max_num_considered_actions: int = 16
+    gumbel_scale: float = 1.0
+    value_scale: float = 0.1
+    maxvisit_init: float = 50
+    rescale_values: bool = True
+    use_mixed_value: bool = True
+    _: KW_ONLY
+    discount: float = 0.997
+    num_players: int = 1
+    gumbel: Sequence[float] | None = None
+    seed: int = 0
+    solve: bool = True
+    in_flight: int = 1
+
+    def __post_init__(self) -> None:
+        at_least(0, num_simulations=self.num_simulations)
+        at_least(1, in_flight=self.in_flight, max_num_considered_actions=self.max_num_considered_actions)
+        not_negative(gumbel_scale=self.gumbel_scale, value_scale=self.value_scale, maxvisit_init=self.maxvisit_init)
         self.base: PriorSearch[Any]
-        if is_model(network):
-            self.base, solve = ModelSearch(network, discount, num_players), False
+        if is_model(self.network):
+            self.base, self.solve = ModelSearch(self.network, self.discount, self.num_players), False
         else:
-            self.base = alphazero.MCTS(network)
-        self.num_simulations = num_simulations
-        self.max_num_considered_actions = max_num_considered_actions
-        self.gumbel_scale = gumbel_scale
-        self.q_transform = QTransform(value_scale, maxvisit_init, rescale_values, use_mixed_value)
-        self.gumbel = gumbel
-        self.seed = seed
-        self.solve = solve
-        self.in_flight = in_flight
+            self.base = alphazero.MCTS(self.network)
+        self.q_transform = QTransform(self.value_scale, self.maxvisit_init, self.rescale_values, self.use_mixed_value)
 
     def run(self, state: Any = None, call: int = 0, row: int = 0, *, temperature: float = 0.0, **inputs: Any) -> Result:
         """Searches from a root; (`seed`, `call`, `row`) key the random numbers, `inputs` are those of `tree`."""

@@ -20,6 +20,7 @@ from pondertree._core import Chess
 from pondertree.chess.config import ChessConfig, root_budget, root_depth
 from pondertree.chess.pesto import Pesto
 from pondertree.chess.policy import is_evaluator
+from pondertree.config import parse_tagged_number
 from pondertree.games.chess_interop import adapt_chess_state, to_chess
 from pondertree.games.game_state import actions_among
 from pondertree.random import Random, fold, tree_key
@@ -28,15 +29,7 @@ from pondertree.reference.alphazero import ROOT_EVALUATION
 from pondertree.reference.hybrid_knowledge import HistoryTable, mate_values, prove_root, search_mate
 from pondertree.reference.hybrid_node import LAST_EAGER, MctsNode
 from pondertree.reference.priors import MovePriors, evaluate_positions
-from pondertree.reference.search_loop import (
-    NO_INPUT,
-    PendingLeaf,
-    PriorSearch,
-    RootInput,
-    at_least,
-    not_negative,
-    tagged,
-)
+from pondertree.reference.search_loop import NO_INPUT, PendingLeaf, PriorSearch, RootInput, at_least, not_negative
 from pondertree.reference.trace import Scores
 from pondertree.reference.tree import prove_ancestors
 
@@ -137,7 +130,7 @@ class MCTS(PriorSearch[MctsNode]):
         at_least(0, num_simulations=num_simulations, mate_search_depth=mate_search_depth, see_threshold=see_threshold)
         at_least(1, in_flight=in_flight)
         not_negative(exploration_constant=exploration_constant)
-        tagged(fpu, "fpu", "parent")
+        parse_tagged_number(fpu, "fpu", "parent")
         if priority not in LAST_EAGER:
             raise ValueError(f'priority must be "strict", "tactical", "prior" or None, not {priority!r}')
         if evaluator is not None and policy_network is not None:

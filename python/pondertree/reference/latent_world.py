@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pondertree import validation
 from pondertree.games.game_state import actions_among, refuse_end
 from pondertree.reference.model import (
     MIN_TOP_K,
@@ -19,7 +20,7 @@ from pondertree.reference.model import (
 )
 from pondertree.reference.node import PriorNode
 from pondertree.reference.priors import priors_of
-from pondertree.reference.search_loop import NO_INPUT, NoisySearch, PendingLeaf, RootInput, Tree, between
+from pondertree.reference.search_loop import NO_INPUT, NoisySearch, PendingLeaf, RootInput, Tree
 
 
 @dataclass(slots=True, eq=False)
@@ -137,7 +138,7 @@ class ModelSearch(NoisySearch[Node]):
     solve = False
 
     def __init__(self, network: Any, discount: float, num_players: int) -> None:
-        between(0.0, 1.0, discount=discount)
+        validation.number(discount, "discount", least=0.0, most=1.0)
         if num_players not in (1, 2):
             raise ValueError(f"num_players must be 1 or 2, not {num_players}")
         self.network = network

@@ -23,9 +23,10 @@ from pondertree.reference import answer, search_loop
 from pondertree.reference.latent_world import ModelSearch, Node, RootNode
 from pondertree.reference.model import initial_inference, mask_policy
 from pondertree.reference.priors import highest, tempered
-from pondertree.reference.search_loop import RootInput, at_least, check_noise, not_negative
+from pondertree.reference.search_loop import RootInput, at_least, not_negative
 from pondertree.reference.trace import Scores, TraceRow
 from pondertree.reference.tree import SearchTree
+from pondertree.validation import number, positive_number
 
 __all__ = ["MCTS", "MCTSConfig", "MuZeroConfig", "Node", "RootNode", "Tree", "Result", "mask_policy", "select_action"]
 
@@ -98,13 +99,13 @@ class MCTS(ModelSearch):
         super().__init__(network, config.discount, config.num_players)
         at_least(0, num_simulations=config.num_simulations)
         at_least(1, in_flight=in_flight)
-        not_negative(pb_c_base=config.pb_c_base, pb_c_init=config.pb_c_init)
-        if config.pb_c_base == 0.0:
-            raise ValueError("pb_c_base must be above 0")
+        positive_number(config.pb_c_base, "pb_c_base")
+        not_negative(pb_c_init=config.pb_c_init)
         if normalize not in ("node", "tree", None):
             raise ValueError(f'normalize must be "node", "tree" or None, not {normalize!r}')
-        self.alpha, self.noise_fraction = config.root_dirichlet_alpha, config.root_exploration_fraction
-        check_noise(self.alpha, self.noise_fraction, "root_dirichlet_alpha", "root_exploration_fraction")
+        self.alpha = positive_number(config.root_dirichlet_alpha, "root_dirichlet_alpha")
+        fraction = config.root_exploration_fraction
+        self.noise_fraction = number(fraction, "root_exploration_fraction", least=0.0, most=1.0)
         self.alpha_is_total = False
         self.num_simulations = config.num_simulations
         self.normalize = normalize

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from pondertree.random import Random
-from pondertree.reference.priors import float32, softmax
+from pondertree.reference.priors import float32, normalised, softmax
 
 #: Lower bound of the concentration: below it logarithms would overflow, and a sample is one-hot in any case.
 MIN_ALPHA = 1e-300
@@ -35,11 +35,7 @@ def dirichlet(alpha: float, count: int, random: Random) -> list[float]:
     alpha = max(alpha, MIN_ALPHA)
     if alpha < MIN_ALPHA_WITHOUT_UNDERFLOW:
         return softmax([_gamma_below_one(alpha, random)[1] for _ in range(count)])
-    variates = [_gamma_variate(alpha, random) for _ in range(count)]
-    total = 0.0
-    for variate in variates:  # `sum` rounds differently from the engine
-        total += variate
-    return [variate / total for variate in variates]
+    return normalised([_gamma_variate(alpha, random) for _ in range(count)])
 
 
 def _gamma_variate(alpha: float, random: Random) -> float:

@@ -273,29 +273,3 @@ def not_negative(**numbers: float) -> None:
     for name, number in numbers.items():
         if not (math.isfinite(number) and number >= 0.0):
             raise ValueError(f"{name} must be finite and not negative, not {number}")
-
-
-def tagged(value: float | tuple[str, float], name: str, tag: str) -> tuple[bool, float]:
-    """Returns (whether it is tagged, the number) of a number or a pair `(tag, number)`."""
-    is_tagged = isinstance(value, tuple)
-    if isinstance(value, tuple):
-        if len(value) != 2 or value[0] != tag:
-            raise ValueError(f'{name} must be a number or ("{tag}", number), not {value!r}')
-        value = value[1]
-    if not math.isfinite(value):
-        raise ValueError(f"{name} must be finite, not {value}")
-    return is_tagged, float(value)
-
-
-def check_noise(alpha: float, fraction: float, alpha_name: str, fraction_name: str) -> None:
-    """Checks the concentration and the fraction of root noise."""
-    if alpha <= 0.0:
-        raise ValueError(f"{alpha_name} must be above 0, not {alpha}")
-    between(0.0, 1.0, **{fraction_name: fraction})
-
-
-def between(least: float, most: float, **numbers: float) -> None:
-    """Checks that each named number is in [`least`, `most`]."""
-    for name, number in numbers.items():
-        if not least <= number <= most:
-            raise ValueError(f"{name} must be from {least:g} to {most:g}, not {number}")

@@ -29,6 +29,7 @@ from pondertree.games.lookahead import forced_actions, minimax
 from pondertree.games.playout import PlayoutPolicy, evaluate, random_playout, simulate_leaves
 from pondertree.random import ANSWER, SELECT, Random, fold, tree_key
 from pondertree.reference import answer
+from pondertree.reference.priors import highest
 from pondertree.reference.search_loop import BatchedSearch, at_least, not_negative
 from pondertree.reference.trace import Scores
 from pondertree.reference.tree import SearchTree, TreeNode
@@ -157,12 +158,10 @@ class MCTSNode(TreeNode):
         candidates = {action: child for action, child in self.children.items() if child.proven_for_chooser != -1}
         candidates = candidates or self.children
         parent_visits = max(self.visit_count + self.in_flight, 1)
-        scores = [(action, child.score(parent_visits, c_param)) for action, child in candidates.items()]
+        scores = {action: child.score(parent_visits, c_param) for action, child in candidates.items()}
         if record is not None:
-            record.append(scores)
-        best = max(score for _, score in scores)
-        ties = [action for action, score in scores if score == best]
-        return candidates[ties[(random or self.tree_random()).choose(len(ties))]]
+            record.append(list(scores.items()))
+        return candidates[highest(scores, random or self.tree_random())]
 
     def tree_random(self) -> Random:
         """Returns the default generator of the tree."""

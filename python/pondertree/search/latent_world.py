@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -161,11 +161,6 @@ class LatentWorld(World):
         if required * max(self._slot_bytes, 1) <= MAX_RESERVED:
             self._pool.reserve(min(max(required, self._pool.capacity), self._pool.maximum or required))
 
-    @property
-    def hidden_bytes(self) -> int:
-        """Allocated bytes of the hidden states."""
-        return self._pool.nbytes
-
     def reset(self, index: int, state: Any, key: Key) -> None:
         """Replaces tree `index` by a new one from another root."""
         self.synchronize()
@@ -300,24 +295,24 @@ class LatentWorld(World):
         return apply(answer.rewards, answer.logits, answer.values, answer.discounts)
 
 
+@dataclass(frozen=True, slots=True)
 class LatentExchange:
     """The pipeline's exchange for a learned model: slots and actions for rewards, values and policies."""
 
-    def __init__(self, core: EngineForest, pool: HiddenPool, buffers: Sequence[LatentBuffer]) -> None:
-        self._core = core
-        self._pool = pool
-        self._buffers = buffers
+    core: EngineForest
+    pool: HiddenPool
+    buffers: Sequence[LatentBuffer]
 
     @property
     def stopped(self) -> bool:
         """Whether `Forest.stop` was called."""
-        return self._core.stopped
+        return self.core.stopped
 
     def exchange(
         self, group: int, responses: InferenceBuffer | None, requests: InferenceBuffer | None
     ) -> tuple[int, bool] | None:
         """Applies responses and gathers requests; None if the responses need validation."""
-        buffer, core = self._buffers[group], self._core
+        buffer, core = self.buffers[group], self.core
         answered = None if responses is None else responses.responses
         is_full = answered is not None and not buffer.top_k
         if is_full and buffer.responses.shape[1] - 2 - buffer.has_discount != core.num_actions:
@@ -325,11 +320,11 @@ class LatentExchange:
         open_rows = None if requests is None else requests.requests
         result = core.exchange_latent(group, answered, open_rows, buffer.has_discount, buffer.top_k)
         slots = core.num_slots()
-        if slots > self._pool.capacity:
+        if slots > self.pool.capacity:
             # Growing reallocates the pool: no batch may be in flight.
-            for each in self._buffers:
+            for each in self.buffers:
                 each.wait()
-            self._pool.reserve(slots)
+            self.pool.reserve(slots)
         return result
 
     def revalidate(self, group: int, buffer: InferenceBuffer) -> Support:

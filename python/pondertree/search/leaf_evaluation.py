@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, Protocol
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,31 +16,19 @@ from pondertree.errors import GameContractError, PondertreeError, UnfinishedPlay
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.protocol import EvaluatorOutput, evaluate_batch
 from pondertree.game import GameInfo, as_contract_error, check_returns, check_rewards
-from pondertree.games.playout import MAX_PLAYOUT_LENGTH, MOVES_PER_CHECK, Playouts, checked_policy, simulate_leaves
-
-
-class StateTable(Protocol):
-    """States by slot."""
-
-    def __getitem__(self, slot: int) -> Any: ...
+from pondertree.games.playout import MAX_PLAYOUT_LENGTH, MOVES_PER_CHECK, Playouts, simulate_leaves
 
 
 class LeafEvaluation:
-    """Evaluates the leaves that a forest has gathered; the states of a Python game are in `table`."""
+    """Evaluates the leaves that a forest has gathered; the states of a Python game are in `table`, by slot."""
 
-    def __init__(self, core: EngineForest, info: GameInfo, config: SearchConfig, table: StateTable | None) -> None:
+    def __init__(self, core: EngineForest, info: GameInfo, config: SearchConfig, table: dict[int, Any] | None) -> None:
         self._core = core
         self._info = info
         self._config = config
         self._table = table
         self.playouts = SearchPlayouts(core, info.name)
         self._has_warned = False
-
-    @property
-    def _uses_random_playouts(self) -> bool:
-        """Whether playouts are random moves to the end, which `fast_random_playout` plays."""
-        config = self._config
-        return config.evaluator is None and config.python_policy is None and config.max_depth is None
 
     @property
     def longest_playout(self) -> int:
@@ -62,16 +50,6 @@ class LeafEvaluation:
             # The engine has played `max_depth` moves from these leaves; the evaluator values the last positions.
             return evaluate_batch(config.evaluator, self._batch(count))
         return EvaluatorOutput(None, self._play_out(), False)
-
-    def _interruptible(self, policy: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Returns the policy with a check of the deadline before each call."""
-        playouts = self.playouts
-
-        def checked(state: Any) -> Any:
-            playouts.check_time()
-            return policy(state)
-
-        return checked
 
     def _batch(self, count: int) -> Batch:
         core, table, info = self._core, self._table, self._info
@@ -113,12 +91,12 @@ class LeafEvaluation:
         rows = core.waiting()
         states = core.waiting_states() if table is None else [table[slot] for slot, _, _ in rows]
         leaves = [(state, chooser, key) for state, (_, chooser, key) in zip(states, rows, strict=True)]
-        if self._uses_random_playouts and not hasattr(states[0], "simulateRandomPlayout"):
+        is_random = config.evaluator is None and config.python_policy is None and config.max_depth is None
+        if is_random and not hasattr(states[0], "simulateRandomPlayout"):
             return np.array([fast_random_playout(state, key, self._info, self.playouts) for state, _, key in leaves])
         evaluator = None if config.evaluator is None else _StateEvaluator(config.evaluator)
-        policy = None if config.python_policy is None else self._interruptible(checked_policy(config.python_policy))
         with as_contract_error(self._info, "in a playout"):
-            values = simulate_leaves(leaves, config.max_depth, evaluator, policy, self.playouts)
+            values = simulate_leaves(leaves, config.max_depth, evaluator, config.python_policy, self.playouts)
         return np.array(values, dtype=np.float64)
 
 

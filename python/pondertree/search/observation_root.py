@@ -13,6 +13,7 @@ import numpy as np
 from pondertree import validation
 from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.evaluators.batch import stack_observations
+from pondertree.game import check_ranges
 from pondertree.models.arrays import library_of, namespace_of
 
 #: Returns pinned memory for an array of a shape and dtype, or None.
@@ -118,14 +119,7 @@ def root_of(state: Any, row: str = "") -> ObservationRoot:
         num_actions = operator.index(state.num_actions)
     except Exception as error:
         raise GameContractError(f"{name} raised {type(error).__name__} while reading its state: {error}") from error
-    if not 0 <= to_play < players:
-        raise GameContractError(f"{name}.to_play is {validation.shown(to_play)}: it must be from 0 to {players - 1}")
-    wrong = next((action for action in legal if not 0 <= action < num_actions), None)
-    if wrong is not None:
-        raise GameContractError(
-            f"{name}.legal_actions() has {validation.shown(wrong)}: "
-            f"actions must be from 0 to num_actions - 1 = {num_actions - 1}"
-        )
+    check_ranges(to_play, players, legal, num_actions, name)
     if not legal:
         raise GameContractError(f"{name}.legal_actions() is empty although the game is not over")
     if len(set(legal)) < len(legal):

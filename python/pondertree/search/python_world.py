@@ -33,17 +33,11 @@ class PythonWorld(World):
         self._states: dict[int, Any] = {}
         self._forced_plies_left: dict[int, int] = {}
 
-    def __getitem__(self, slot: int) -> Any:
-        return self._states[slot]
-
-    def __len__(self) -> int:
-        return len(self._states)
-
     def create_engine(self, states: Sequence[Any]) -> Sequence[Any]:
         """Creates the engine's forest; returns the states."""
         config = self.config
         self.core = EngineForest("external", config.engine_data(self.info, len(states)))
-        self._leaves = LeafEvaluation(self.core, self.info, config, self)
+        self._leaves = LeafEvaluation(self.core, self.info, config, self._states)
         self._play_check = PlayCheck(
             self.info, self._leaves.playouts.expired, self._leaves.longest_playout, config.evaluator is not None
         )

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from pondertree import validation
-from pondertree.errors import EvaluationError, GameContractError, InvalidArgumentError
+from pondertree.errors import EvaluationError, GameContractError
 from pondertree.evaluators.batch import Batch
 from pondertree.evaluators.protocol import evaluate_batch
 from pondertree.game import COMPILED, as_contract_error, describe, is_over
-from pondertree.games.playout import MAX_PLAYOUT_LENGTH, checked_policy, decisive_policy, own_playout, random_playout
+from pondertree.games.playout import MAX_PLAYOUT_LENGTH, decisive_policy, own_playout, random_playout
+from pondertree.presets.uct import check_playout_policy
 from pondertree.random import PLAYOUT, Random, tree_key
 
 
@@ -34,10 +35,7 @@ def playout(
     info = describe(state)
     player = validation.whole_number(perspective_player, "perspective_player", most=info.num_players - 1)
     depth = None if max_depth is None else validation.whole_number(max_depth, "max_depth", most=(1 << 31) - 1)
-    if not (validation.is_one_of(policy, (None, "random", "decisive")) or callable(policy)):
-        raise InvalidArgumentError(
-            f'policy must be "random", "decisive" or a function of a state, not {validation.shown(policy)}'
-        )
+    policy = None if policy is None else check_playout_policy(policy, "policy")
     if evaluator is None and policy is None and hasattr(state, "simulateRandomPlayout") and not is_over(state):
         with as_contract_error(info, "in its own simulateRandomPlayout"):
             return own_playout(state, player, depth)
@@ -54,7 +52,7 @@ def playout(
                 state,
                 Random(key, PLAYOUT),
                 MAX_PLAYOUT_LENGTH if depth is None else depth,
-                None if chosen is None else checked_policy(chosen),
+                chosen,
             )
         if values is None and depth is None:
             raise GameContractError(

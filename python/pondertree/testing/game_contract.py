@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import is_dataclass
 from typing import Any, NoReturn
 
@@ -12,7 +12,15 @@ import numpy as np
 
 from pondertree._core import LARGEST_REWARD
 from pondertree.errors import GameContractError, InvalidArgumentError
-from pondertree.game import GameInfo, describe, is_misread, is_sequence
+from pondertree.game import (
+    GameInfo,
+    action_list,
+    check_ranges,
+    check_rewards,
+    describe,
+    player_index,
+    player_numbers,
+)
 from pondertree.games.playout import own_playout
 from pondertree.games.purity import ADVICE
 from pondertree.games.state_attributes import attributes, drawn_from, generator_states, is_same, parts
@@ -156,36 +164,23 @@ class GameChecker:
         return readings
 
     def read_to_play(self, state: Any, terminal: bool) -> int:
-        player = self.ask("answers", "to_play", lambda: state.to_play)
-        try:
-            player = operator.index(player)
-        except TypeError:
-            hint = ": make it a property or an attribute" if callable(player) else ""
-            self.fail("to_play", f"to_play is {shown(player)}, not an int{hint}")
-        # `to_play` is unspecified at an end.
-        if not terminal and not 0 <= player < self.info.num_players:
-            self.fail("to_play", f"to_play is {player}: it must be from 0 to {self.info.num_players - 1}")
+        given = self.ask("answers", "to_play", lambda: state.to_play)
+        with self.under("to_play"):
+            player = player_index(given, self.info)
+            if not terminal:  # it is unspecified at an end
+                check_ranges(player, self.info.num_players, (), 0, self.info.name)
         return player
 
     def read_legal(self, state: Any, terminal: bool) -> list[int]:
-        answer = self.ask("answers", "legal_actions()", state.legal_actions)
-        if not is_sequence(answer):
-            kind = type(answer).__name__
-            self.fail("legal_actions", f"legal_actions() is a {kind}: it must be a list, or another sequence")
-        given = self.ask("answers", "legal_actions()", list, answer)
+        given = self.ask("answers", "legal_actions()", state.legal_actions)
+        with self.under("legal_actions"):
+            legal = action_list(given, self.info)
+            check_ranges(0, 1, legal, self.info.num_actions, self.info.name)
         if any(isinstance(action, (bool, np.bool_)) for action in given):
             self.fail("legal_actions", f"legal_actions() has True or False in it, like a mask: {shown(given)}")
-        try:
-            legal = [operator.index(action) for action in given]
-        except TypeError:
-            self.fail("legal_actions", f"legal_actions() has something that is no int: {shown(given)}")
         if len(set(legal)) != len(legal):
             twice = sorted({action for action in legal if legal.count(action) > 1})
             self.fail("legal_actions", f"legal_actions() has {twice[0]} more than once: {shown(legal)}")
-        wrong = [action for action in legal if not 0 <= action < self.info.num_actions]
-        if wrong:
-            most = self.info.num_actions - 1
-            self.fail("legal_actions", f"legal_actions() has {wrong[0]}: actions are 0 to num_actions - 1 = {most}")
         if terminal and legal:
             self.fail("legal_actions", f"the game is over, yet legal_actions() is {shown(legal)}: it must be empty")
         if not terminal and not legal:
@@ -194,18 +189,12 @@ class GameChecker:
 
     def read_numbers(self, name: str, given: Any) -> tuple[float, ...]:
         """Reads the result of `returns()` at an end, or of `rewards()`."""
-        if is_misread(given):
-            self.fail(name, f"{name}() is {shown(given)}: it must be a list of numbers, not a {type(given).__name__}")
-        try:
-            numbers = tuple(float(number) for number in given)
-        except Exception:
-            self.fail(name, f"{name}() is {shown(given)}, not a sequence of numbers")
-        if len(numbers) != self.info.num_players:
-            self.fail(name, f"{name}() has {len(numbers)} numbers for {self.info.num_players} players: {shown(given)}")
+        with self.under(name):
+            numbers = player_numbers(given, self.info, f"{name}()")
+            if name == "rewards":
+                check_rewards(numbers, self.info)
         if not all(math.isfinite(number) for number in numbers):
             self.fail(name, f"{name}() is {numbers}: numbers must be finite")
-        if name == "rewards" and any(abs(number) > LARGEST_REWARD for number in numbers):
-            self.fail(name, f"rewards() is {numbers}: a reward may be at most {LARGEST_REWARD:.0e} in size")
         if name == "returns" and not self.info.has_rewards and not all(-1.0 <= number <= 1.0 for number in numbers):
             self.fail(name, f"returns() is {numbers}: results must be in [-1, 1]")
         # With rewards, `returns` is ignored.
@@ -352,6 +341,14 @@ class GameChecker:
             arrays = is_dataclass(self.state) and any(isinstance(value, np.ndarray) for _, value in parts(self.state))
             hint = " (use @dataclass(eq=False) for states that hold NumPy arrays)" if arrays else ""
             self.fail("equality", f"{what} raised {type(error).__name__}: {error}{hint}", error)
+
+    @contextmanager
+    def under(self, rule: str) -> Iterator[None]:
+        """Reports violations that the checks of a search find, under a rule."""
+        try:
+            yield
+        except GameContractError as error:
+            self.fail(rule, str(error))
 
     def ask(self, rule: str, what: str, question: Callable[..., Any], *arguments: Any) -> Any:
         """Calls the game; an exception of the game violates `rule`."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pondertree.games.game_state import State
 from pondertree.random import Random, fold
 
 TurnOrder = Literal["alternate", "random", "double"]
@@ -171,50 +170,3 @@ class RewardState(TabularState):
             state = state.play(action)
             totals = [total + reward for total, reward in zip(totals, self.game._rewards(state.key), strict=True)]
         return totals
-
-
-def solve(state: State) -> tuple[float, int]:
-    """Returns (exact value for the player to move, plies to the end) of a two-player zero-sum state.
-
-    Among moves of equal value, the shortest win and the longest of everything else. Recursive over the whole game
-    tree: for small games only.
-    """
-    if state.is_terminal:
-        return state.returns()[state.to_play], 0
-    best: tuple[float, int] | None = None
-    for action in state.legal_actions():
-        child = state.play(action)
-        value, plies = solve(child)
-        if child.to_play != state.to_play:
-            value = -value
-        plies += 1
-        shorter_is_better = value > 0
-        if best is None or value > best[0] or (value == best[0] and (plies < best[1]) == shorter_is_better):
-            best = (value, plies)
-    assert best is not None, "a state that is not an end has legal actions"
-    return best
-
-
-def minimax_value(state: State) -> float:
-    """Returns the exact value of a two-player zero-sum state for the player to move (small games only)."""
-    return solve(state)[0]
-
-
-def best_play(state: State) -> list[float]:
-    """Returns each player's future payoff if everyone maximises their own, for any number of players.
-
-    Games with `rewards()` are scored by future rewards, others by `returns()`. Small games only.
-    """
-    has_rewards = hasattr(state, "rewards")
-    if state.is_terminal:
-        return [0.0] * state.num_players if has_rewards else list(state.returns())
-    best: list[float] | None = None
-    for action in state.legal_actions():
-        child = state.play(action)
-        values = best_play(child)
-        if has_rewards:
-            values = [r + v for r, v in zip(getattr(child, "rewards")(), values, strict=True)]  # noqa: B009
-        if best is None or values[state.to_play] > best[state.to_play]:
-            best = values
-    assert best is not None, "a state that is not an end has legal actions"
-    return best

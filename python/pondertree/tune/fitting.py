@@ -23,6 +23,7 @@ from pondertree.chess.weights import MAX_WEIGHT
 from pondertree.config import bounded_float, option
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import read_arrays, reading, write_arrays
+from pondertree.match.record import check_same_settings
 from pondertree.tune.features import (
     NUM_TERMS,
     Features,
@@ -247,11 +248,7 @@ def load_state(path: Path, belongs: dict[str, Any]) -> FitState:
     with reading(path, f"a file of {FORMAT}"):
         arrays, about = read_arrays(path, FORMAT, VERSION, tuple(ARRAYS))
         found, scalars = dict(about["fit"]), about["state"]
-        for name in belongs:
-            if name not in MUTABLE_OPTIONS and found.get(name) != belongs[name]:
-                raise InvalidArgumentError(
-                    f"resume: {str(path)!r} was started with {name} = {found.get(name)!r}, not {belongs[name]!r}"
-                )
+        check_same_settings(found, belongs, path, MUTABLE_OPTIONS)
         row = 2 * NUM_TERMS + 1
         for name, array in arrays.items():
             has_shape = name == "history" or array.shape[-1:] == (row,)

@@ -11,6 +11,7 @@ import numpy as np
 from pondertree.chess.pesto import Pesto
 from pondertree.optional import require
 from pondertree.tune.features import FIELD_SLICES, Errors, Features, best_scale, errors, sigmoid, weights_of
+from pondertree.tune.fitting import FitState
 from pondertree.tune.positions import Positions
 
 #: Number of calibration buckets.
@@ -119,8 +120,7 @@ def make_report(
     train: Features,
     validation_set: Features,
     positions: Positions,
-    history: list[tuple[float, float]],
-    best_iteration: int,
+    state: FitState,
     finished: bool,
 ) -> Report:
     """Computes the report; `fitted` are weights and scale before rounding."""
@@ -138,8 +138,8 @@ def make_report(
         rescaled=of(old, scale_of_start),
         fitted=of(*fitted),
         after=of(new, tuned.scale),
-        history=history,
-        best_iteration=best_iteration,
+        history=state.history,
+        best_iteration=state.best_iteration,
         calibration={
             "before": calibration(validation_set, start),
             "after": calibration(validation_set, tuned),

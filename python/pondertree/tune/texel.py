@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +21,6 @@ from pondertree.tune.report import Report, make_report
 CHECKPOINT, WEIGHTS, TEXT, DATA = "checkpoint.npz", "weights.json", "report.txt", "report.json"
 
 
-@dataclass(frozen=True)
-class Dataset:
-    """Training and validation features."""
-
-    train: Features
-    validation_set: Features
-
-
 def prepare(
     positions: Positions,
     start: Pesto,
@@ -38,7 +29,7 @@ def prepare(
     per_game: int = 20,
     mirror: bool = False,
     seed: int = 0,
-) -> Dataset:
+) -> tuple[Features, Features]:
     """Samples `per_game` positions of each game, splits them by games, and extracts features.
 
     With `mirror`, training positions without castling rights are augmented by their horizontal flips. (Flipping colours
@@ -51,7 +42,7 @@ def prepare(
     train = features_of(positions.take(train_rows), start)
     if validation.flag(mirror, "mirror"):
         train = train.with_flipped(no_castling(positions.take(train_rows)))
-    return Dataset(train, features_of(positions.take(validation_rows), start))
+    return train, features_of(positions.take(validation_rows), start)
 
 
 def tune(
@@ -80,8 +71,10 @@ def tune(
             raise InvalidArgumentError(f"out: {str(folder)!r} has a fit already: continue it (resume), or another name")
     elif resume:
         raise InvalidArgumentError("resume requires out, the folder to continue")
-    dataset = prepare(positions, start, held_back=held_back, per_game=per_game, mirror=mirror, seed=options.seed)
-    belongs = identity(dataset.train, dataset.validation_set, start, options)
+    train, validation_set = prepare(
+        positions, start, held_back=held_back, per_game=per_game, mirror=mirror, seed=options.seed
+    )
+    belongs = identity(train, validation_set, start, options)
     state = None
     if folder is not None:
         # Temporary files of a killed fit.
@@ -96,21 +89,11 @@ def tune(
         if progress is not None:
             progress(state)
 
-    state, finished = fit(dataset.train, dataset.validation_set, start, options, state=state, progress=after_step)
+    state, finished = fit(train, validation_set, start, options, state=state, progress=after_step)
     weights, log_scale = unpack(state.best)
     scale = float(np.exp(log_scale)) if options.fit_scale else start.scale
     tuned = pesto_of(weights, round(scale, 1) if options.fit_scale else scale, start)
-    report = make_report(
-        start,
-        (weights, scale),
-        tuned,
-        dataset.train,
-        dataset.validation_set,
-        positions,
-        state.history,
-        state.best_iteration,
-        finished,
-    )
+    report = make_report(start, (weights, scale), tuned, train, validation_set, positions, state, finished)
     if folder is not None:
         write_report(report, folder)
     return report

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from dataclasses import dataclass
 
 from pondertree._core import ending
 from pondertree.search.arguments import UNLIMITED
@@ -37,25 +38,20 @@ MIN_SECONDS_FOR_MATES, MIN_SECONDS_FOR_TREE = 0.25, 0.003
 NO_MATE_SECONDS = 1.0
 
 
+@dataclass(eq=False, repr=False)
 class SearchTask:
     """A running search."""
 
-    def __init__(
-        self,
-        go: Go,
-        game: UciGame,
-        options: Options,
-        reuse: TreeReuse,
-        writer: LineWriter,
-        arrived: float,
-        lag: clock.LagEstimate,
-    ) -> None:
-        self._go = go
-        self._game = game
-        self._options = options
-        self._reuse = reuse
-        self._writer = writer
-        self._arrived = arrived
+    _go: Go
+    _game: UciGame
+    _options: Options
+    _reuse: TreeReuse
+    _writer: LineWriter
+    _arrived: float
+    _lag: clock.LagEstimate
+
+    def __post_init__(self) -> None:
+        go, game, arrived = self._go, self._game, self._arrived
         #: Notified of `stop` and `ponderhit`.
         self._changed = threading.Condition()
         self._stopped = False
@@ -65,10 +61,9 @@ class SearchTask:
         self._legal = legal_moves(game.state)
         searchmoves = frozenset(go.searchmoves) & frozenset(self._legal)
         self._root_moves = searchmoves if searchmoves and len(searchmoves) < len(self._legal) else None
-        self._lag = lag
         #: The planned end, if the clock ended the search.
         self._planned: float | None = None
-        overhead = lag.overhead(options["Move Overhead"] / 1000.0)
+        overhead = self._lag.overhead(self._options["Move Overhead"] / 1000.0)
         self.limits = clock.limits(go, game.state.to_play, overhead, len(self._legal) == 1)
         self._tree: Tree | None = None
         self._snapshot: SearchSnapshot | None = None
@@ -78,7 +73,7 @@ class SearchTask:
         self._depth = DepthEstimate(arrived)
         self._reported = arrived
         self._previous: SearchTask | None = None
-        self._reply = Reply(writer, self._fallback_reply)
+        self._reply = Reply(self._writer, self._fallback_reply)
         self._thread = threading.Thread(target=self._run, name="search", daemon=True)
 
     # --- called by the command thread ---------------------------------------------------------------------------------

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from pondertree.reference.linear_puct import MCTS  # type: ignore[import-not-found]
 from tests.support.engine_alphazero import Table
+from tests.support.traces import first_difference
 
 import pondertree
 from pondertree.config import LinearPuct  # type: ignore[attr-defined]
 from pondertree.game import GameInfo
 from pondertree.games import Chess, ConnectFour, TicTacToe
 from pondertree.gpu.tree_shape import TreeShape
-from pondertree.reference.trace import first_difference
 
 
 class LinearAlphaZero(pondertree.AlphaZero):

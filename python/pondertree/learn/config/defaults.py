@@ -9,7 +9,7 @@ from pondertree import validation
 from pondertree.envs.gymnasium import PREFIX
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
-from pondertree.learn.config.game_spec import GameSpec
+from pondertree.learn.config.game_spec import GameSpec, game_spec
 from pondertree.learn.config.schema import ALGORITHMS, Config
 from pondertree.learn.config.sections import EvaluationConfig
 
@@ -176,8 +176,6 @@ def default_config(
     `factory` is that of `train`: starting states of a game in Python, or environments, that no name refers to.
     `algorithm` defaults to "gumbel", and to "muzero" for a Gymnasium environment.
     """
-    from pondertree.learn.config.game_spec import game_spec
-
     validation.text(game, "game")
     validation.flag(on_gpu, "on_gpu")
     if not validation.is_one_of(algorithm, (None, *ALGORITHMS)):

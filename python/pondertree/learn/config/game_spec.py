@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pondertree import games
 from pondertree.envs.gymnasium import PREFIX, Environments, EnvironmentState
@@ -72,7 +73,7 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: b
         raise InvalidArgumentError(f"factory must return a starting state when called, not {shown(factory)}")
     else:
         name = _name_of(factory)
-    state = _started(name, factory)
+    state = games.started(factory, name)
     if hasattr(state, "action_space") and hasattr(state, "step"):
         return _environment(Environments(name, factory), rewards, name)
     info = describe(state)
@@ -84,21 +85,25 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: b
         raise InvalidArgumentError(f"game {name!r} cannot be trained so: {_ONLY_MUZERO}")
     if not hasattr(state, "observation"):
         raise GameContractError(f"{info.name} has no observation(): a network needs one, float32 of a fixed shape")
-    try:
-        seen = np.asarray(state.observation(), dtype=np.float32)
-    except Exception as error:
-        raise GameContractError(f"{info.name}.observation() failed: {error}") from error
-    shape = seen.shape
+    shape = read_observation(state, info.name).shape
     if not shape or 0 in shape:
         raise GameContractError(
             f"{info.name}.observation() has shape {shape}: it must have at least one axis and one element, "
             "such as (features,) or (planes, height, width)"
         )
-    if not np.isfinite(seen).all():
-        raise GameContractError(
-            f"{info.name}.observation() has a number that is not finite: {seen[~np.isfinite(seen)][0]}"
-        )
     return GameSpec(name, factory, info, shape, _symmetries(info.name, state, shape))
+
+
+def read_observation(state: Any, name: str) -> NDArray[np.float32]:
+    """Returns the observation of a state of the game `name`; raises `GameContractError` unless it is finite numbers."""
+    try:
+        seen = np.asarray(state.observation(), dtype=np.float32)
+    except Exception as error:
+        raise GameContractError(f"{name}.observation() failed: {type(error).__name__}: {error}") from error
+    wrong = seen[~np.isfinite(seen)]
+    if wrong.size:
+        raise GameContractError(f"{name}.observation() has a number that is not finite: {wrong[0]}")
+    return seen
 
 
 def next_state(state: Any, action: int) -> Any:
@@ -106,19 +111,6 @@ def next_state(state: Any, action: int) -> Any:
     if type(state) in COMPILED or isinstance(state, EnvironmentState):
         return state.play(action)
     return play(state, action, type(state).__name__)
-
-
-def _started(name: str, factory: Callable[[], Any]) -> Any:
-    """Returns a starting state or an environment from a user's factory."""
-    try:
-        return factory()
-    except PondertreeError:
-        raise
-    except Exception as error:
-        raise GameContractError(
-            f"game {name!r} must give a starting state when called without arguments; "
-            f"it raised {type(error).__name__}: {error}"
-        ) from error
 
 
 def _environment(environments: Environments, rewards: bool, name: str | None = None) -> GameSpec:

@@ -136,7 +136,11 @@ def read_config(path: Path, base: Config) -> Config:
 
 def config_of_text(text: str, base: Config) -> Config:
     """Returns `base` with the values of a TOML text."""
-    return config_of_data(data_of_text(text), base)
+    data = data_of_text(text)
+    for name, value in data.items():
+        if name in SECTIONS and not isinstance(value, dict):
+            raise InvalidArgumentError(f"{name} must be a table, [{name}], not {validation.shown(value)}")
+    return base.with_values(**data)
 
 
 def data_of_text(text: str) -> dict[str, Any]:
@@ -149,15 +153,6 @@ def data_of_text(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # an oversized integer is not a TOMLDecodeError
         raise InvalidArgumentError(f"invalid TOML: {brief(str(error))}") from None
-
-
-def config_of_data(data: dict[str, Any], base: Config) -> Config:
-    """Returns `base` with the values of a dict."""
-    check_keys(data, Config)
-    for name, value in data.items():
-        if name in SECTIONS and not isinstance(value, dict):
-            raise InvalidArgumentError(f"{name} must be a table, [{name}], not {validation.shown(value)}")
-    return base.with_values(**data)
 
 
 def text_of_config(config: Config) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from pondertree import validation
 from pondertree.config import bounded_float, bounded_int, one_of, option
@@ -169,6 +171,32 @@ class LatentModelConfig:
         validation.check_fields(self, "muzero.")
 
 
+def _listed(value: Any, name: str, check: Callable[[Any, str], Any]) -> tuple[Any, ...]:
+    if not validation.is_listed(value):
+        raise InvalidArgumentError(f"{name} must be a list, not {validation.shown(value)}")
+    return tuple(check(entry, f"{name}[{place}]") for place, entry in enumerate(value))
+
+
+def _counts(value: Any, name: str) -> tuple[int, ...]:
+    return _listed(value, name, validation.count)
+
+
+def _opponent(value: Any, name: str) -> str:
+    if not isinstance(value, str) or OPPONENT.fullmatch(value) is None:
+        raise InvalidArgumentError(
+            f"{name} must be a search and its simulations per move, such as 'UCT 400' or, in chess, 'Hybrid 32', "
+            f"not {validation.shown(value)}"
+        )
+    return value
+
+
+def _ladder(value: Any, name: str) -> tuple[str, ...]:
+    names = _listed(value, name, _opponent)
+    if len(set(names)) < len(names):
+        raise InvalidArgumentError(f"{name} must name each opponent once")
+    return names
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationConfig:
     """Strength evaluation, without noise and random moves."""
@@ -179,12 +207,12 @@ class EvaluationConfig:
     """Games per opponent, even: each opening is played with both sides."""
     simulations: int = option(100, validation.count)
     """Simulations per move of the evaluated player and of its predecessor."""
-    ladder: tuple[str, ...] = ("UCT 100", "UCT 400", "UCT 1600")
+    ladder: tuple[str, ...] = option(("UCT 100", "UCT 400", "UCT 1600"), _ladder)
     """Anchor opponents, weakest first, as search and simulations per move ("Hybrid 32" in chess): the player meets the
     next one when it beats one. The first defines Elo 0."""
     ladder_score: float = option(0.8, bounded_float(-math.inf, 1.0))
     """Score, above 0.5, that counts as beating an opponent; at 1 minus this, the player meets the one below."""
-    uct_simulations: tuple[int, ...] | None = None
+    uct_simulations: tuple[int, ...] | None = option(None, _counts, optional=True)
     """Fixed UCT opponents by simulations, met in every evaluation instead of the ladder."""
     positions: int = option(200, validation.whole_number)
     """Positions for the comparison with exact play, where there is an exact solver (Connect 4)."""
@@ -197,26 +225,3 @@ class EvaluationConfig:
             raise InvalidArgumentError(f"evaluation.games must be even, not {self.games}")
         if self.ladder_score <= 0.5:
             raise InvalidArgumentError(f"evaluation.ladder_score must be above 0.5, not {self.ladder_score}")
-        self._check_ladder()
-        if self.uct_simulations is None:
-            return
-        if not validation.is_listed(self.uct_simulations):
-            raise InvalidArgumentError(
-                f"evaluation.uct_simulations must be a list, not {validation.shown(self.uct_simulations)}"
-            )
-        for place, budget in enumerate(self.uct_simulations):
-            validation.count(budget, f"evaluation.uct_simulations[{place}]")
-        object.__setattr__(self, "uct_simulations", tuple(self.uct_simulations))
-
-    def _check_ladder(self) -> None:
-        if not validation.is_listed(self.ladder):
-            raise InvalidArgumentError(f"evaluation.ladder must be a list, not {validation.shown(self.ladder)}")
-        for place, name in enumerate(self.ladder):
-            if not isinstance(name, str) or OPPONENT.fullmatch(name) is None:
-                raise InvalidArgumentError(
-                    f"evaluation.ladder[{place}] must be a search and its simulations per move, such as 'UCT 400' "
-                    f"or, in chess, 'Hybrid 32', not {validation.shown(name)}"
-                )
-        if len(set(self.ladder)) < len(self.ladder):
-            raise InvalidArgumentError("evaluation.ladder must name each opponent once")
-        object.__setattr__(self, "ladder", tuple(self.ladder))

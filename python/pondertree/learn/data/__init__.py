@@ -5,7 +5,6 @@ from pondertree.learn.data.checkpoint import (
     Checkpoint,
     Counters,
     keep_newest,
-    load_checkpoint,
     newest_intact,
     save_checkpoint,
 )
@@ -14,7 +13,7 @@ from pondertree.learn.data.policy_targets import LegalActions, pruned_policy
 from pondertree.learn.data.records import GameRecord, check_games
 from pondertree.learn.data.replay import ReplayBuffer, TrainingBatch
 from pondertree.learn.data.run_folder import RunFolder, stored_config
-from pondertree.learn.data.shards import GameStore, list_shards, read_shard, write_shard
+from pondertree.learn.data.shards import GameStore, list_shards, read_shard
 from pondertree.learn.data.trajectories import TrajectoryBuffer, UnrolledBatch
 
 __all__ = [
@@ -32,7 +31,6 @@ __all__ = [
     "check_games",
     "keep_newest",
     "list_shards",
-    "load_checkpoint",
     "newest_intact",
     "observation_bytes",
     "packed_widths",
@@ -41,5 +39,4 @@ __all__ = [
     "refuse_observations",
     "save_checkpoint",
     "stored_config",
-    "write_shard",
 ]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pondertree.errors import GameContractError
 from pondertree.games import packed_line
-from pondertree.learn.config import GameSpec, next_state
+from pondertree.learn.config import GameSpec, next_state, read_observation
 from pondertree.learn.data.records import GameRecord
 
 
@@ -72,28 +72,17 @@ def packed_observations(game: GameRecord, spec: GameSpec) -> tuple[PackedObserva
 MOST = 5000
 
 
-def refuse_observation(state: Any, name: str, shape: tuple[int, ...] | None = None) -> None:
-    """Raises `GameContractError` for an invalid observation; `shape` is that of the starting state."""
-    try:
-        seen = np.asarray(state.observation(), dtype=np.float32)
-    except Exception as error:
-        raise GameContractError(f"{name}.observation() failed: {type(error).__name__}: {error}") from error
-    if shape is not None and seen.shape != shape:
-        raise GameContractError(
-            f"{name}.observation() has shape {seen.shape}, and in the starting state it has {shape}: "
-            "a network needs the same shape in every state"
-        )
-    wrong = seen[~np.isfinite(seen)]
-    if wrong.size:
-        raise GameContractError(f"{name}.observation() has a number that is not finite: {wrong[0]}")
-
-
 def refuse_observations(states: Iterable[Any], spec: GameSpec) -> None:
     """Raises `GameContractError` for the first invalid observation in these states or their descendants."""
     if spec.info.compiled or spec.is_environment:
         return
     for state in _breadth_first(list(states)):
-        refuse_observation(state, spec.info.name, spec.shape)
+        found = read_observation(state, spec.info.name).shape
+        if found != spec.shape:
+            raise GameContractError(
+                f"{spec.info.name}.observation() has shape {found}, and in the starting state it has {spec.shape}: "
+                "a network needs the same shape in every state"
+            )
 
 
 def _breadth_first(states: list[Any]) -> Iterator[Any]:

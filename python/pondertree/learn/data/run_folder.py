@@ -16,7 +16,7 @@ import itertools
 import os
 import shutil
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Self
 
 from pondertree import games
 from pondertree.errors import InvalidArgumentError, StorageError, UsageError
@@ -88,7 +88,7 @@ class RunFolder:
             raise InvalidArgumentError(
                 f"out: {str(self.path)!r} already has a run: resume it (--resume), or name another folder"
             )
-        if config.game not in (about["game"], _canonical_name(about["game"])):
+        if config.game not in (about["game"], games.name_of(games.known(about["game"]))):
             raise InvalidArgumentError(f"out: {str(self.path)!r} is a run of {about['game']}, not {config.game}")
         return True
 
@@ -142,12 +142,3 @@ def stored_config(path: Path) -> Path | None:
     """Returns the configuration file of a run: its own, or that of the newest checkpoint; None if there is none."""
     saved = [checkpoint / CONFIG for checkpoint in reversed(list_checkpoints(path / "checkpoints"))]
     return next((file for file in (path / CONFIG, *saved) if file.is_file()), None)
-
-
-def _canonical_name(game: Any) -> Any:
-    """Returns the canonical name of a compiled game; older folders may have an alias."""
-    try:
-        kind = games.by_name(str(game))
-    except InvalidArgumentError:
-        return game
-    return games.name_of(kind)

@@ -6,7 +6,7 @@ record that is not the end of the game (truncation, resignation) targets are unk
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 
 from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.learn.config import Config, GameSpec
-from pondertree.learn.data.observations import PackedObservations, packed_observations, packed_widths
+from pondertree.learn.data.observations import PackedObservations
 from pondertree.learn.data.records import Floats, GameRecord
-from pondertree.learn.data.replay import RingBuffer
+from pondertree.learn.data.replay import PositionBuffer
 from pondertree.learn.data.returns import Returns, returns_of
 
 #: Added to every priority, so that no position becomes unreachable.
 MIN_ERROR = 1e-3
-#: Games added in one pass.
-CHUNK = 256
 
 
 @dataclass(slots=True)
@@ -56,67 +54,41 @@ class UnrolledBatch:
     """Mask of observed positions after each step [B, K]."""
 
 
-class TrajectoryBuffer:
-    """The newest positions of the games, oldest first."""
+class TrajectoryBuffer(PositionBuffer):
+    """The newest positions of the games, oldest first, with what follows them."""
 
     def __init__(self, spec: GameSpec, config: Config) -> None:
-        self._spec = spec
-        self._muzero = config.muzero
-        self._fresh = config.replay.fresh
-        self._root_share = config.learner.root_value_share
-        none = spec.info.num_actions
-        planes, numbers = packed_widths(spec)
-        self._ring = RingBuffer(
-            config.replay.window,
+        super().__init__(
+            spec,
+            config.replay,
             {
-                "planes": np.zeros(planes, dtype=np.uint64),
-                "numbers": np.zeros(numbers, dtype=np.uint8 if spec.pixels else np.float32),
-                "move": np.zeros((), dtype=np.int64),
-                "reward": np.zeros((), dtype=np.float32),
-                "value": np.zeros((), dtype=np.float32),
-                "known": np.zeros((), dtype=np.float32),
-                "bootstrap_offset": np.zeros((), dtype=np.int64),
-                "left": np.zeros((), dtype=np.int64),
-                "ends": np.zeros((), dtype=np.bool_),
-                "full": np.zeros((), dtype=np.bool_),
-                "actions": np.full(8, none, dtype=np.uint16),
-                "policy": np.zeros(8, dtype=np.float32),
-                "error": np.zeros((), dtype=np.float32),
+                "move": np.int64,
+                "reward": np.float32,
+                "value": np.float32,
+                "known": np.float32,
+                "bootstrap_offset": np.int64,
+                "left": np.int64,
+                "ends": np.bool_,
+                "full": np.bool_,
+                "error": np.float32,
             },
         )
-        self.seen = 0
-        """Positions added so far."""
+        self._muzero = config.muzero
+        self._root_share = config.learner.root_value_share
         self.largest = 0.0
         """Largest absolute reward or value target."""
 
-    def __len__(self) -> int:
-        return len(self._ring)
+    def _rows(self, game: GameRecord) -> NDArray[np.bool_]:
+        return np.ones(len(game.moves), dtype=np.bool_)
 
-    def add(self, games: Iterable[GameRecord]) -> int:
-        """Adds the positions of games; returns their number."""
-        games = [game for game in games if len(game.moves)]
-        added = sum(self._add_batch(games[first : first + CHUNK]) for first in range(0, len(games), CHUNK))
-        self.seen += added
-        return added
-
-    def _add_batch(self, games: Sequence[GameRecord]) -> int:
-        packed = [packed_observations(game, self._spec) for game in games]
+    def _numbers(self, games: Sequence[GameRecord], players: Sequence[NDArray[np.uint8]]) -> dict[str, NDArray[Any]]:
         discount = self._muzero.discount
         returns = []
-        for game, (_, players) in zip(games, packed, strict=True):
-            self._check_alternation(players)
-            returns.append(returns_of(game, players, discount, self._muzero.td_steps))
+        for game, to_play in zip(games, players, strict=True):
+            self._check_alternation(to_play)
+            returns.append(returns_of(game, to_play, discount, self._muzero.td_steps))
         lengths = [len(game.moves) for game in games]
         values = np.concatenate([game.values for game in games])
-        counts = np.concatenate([game.counts for game in games])
-        for name in ("actions", "policy"):
-            self._ring.widen(name, -(-int(counts.max()) // 8) * 8)
-        # Actions and policies are concatenated; those of a position fill the first entries of its row.
-        filled = np.arange(self._ring.columns["actions"].shape[1]) < counts[:, None]
-        actions = np.full(filled.shape, self._spec.info.num_actions, dtype=np.uint16)
-        policy = np.zeros(filled.shape, dtype=np.float32)
-        actions[filled] = np.concatenate([game.actions for game in games])
-        policy[filled] = np.concatenate([game.policy for game in games])
         known = Returns(
             np.concatenate([one.rewards for one in returns]),
             np.concatenate([one.known for one in returns]),
@@ -125,24 +97,17 @@ class TrajectoryBuffer:
         )
         targets = known.values(values, discount)
         self.largest = max(self.largest, float(np.abs(targets).max()), float(np.abs(known.rewards).max()))
-        self._ring.append(
-            {
-                "planes": np.concatenate([observations.planes for observations, _ in packed]),
-                "numbers": np.concatenate([observations.numbers for observations, _ in packed]),
-                "move": np.concatenate([game.moves for game in games]).astype(np.int64),
-                "reward": known.rewards,
-                "value": values,
-                "known": known.known,
-                "bootstrap_offset": known.bootstrap_offset,
-                "left": np.concatenate([np.arange(length, 0, -1) for length in lengths]),
-                "ends": np.repeat([one.ends for one in returns], lengths),
-                "full": np.concatenate([game.full for game in games]),
-                "actions": actions,
-                "policy": policy,
-                "error": np.abs(targets - values) + MIN_ERROR,
-            }
-        )
-        return len(values)
+        return {
+            "move": np.concatenate([game.moves for game in games]).astype(np.int64),
+            "reward": known.rewards,
+            "value": values,
+            "known": known.known,
+            "bootstrap_offset": known.bootstrap_offset,
+            "left": np.concatenate([np.arange(length, 0, -1) for length in lengths]),
+            "ends": np.repeat([one.ends for one in returns], lengths),
+            "full": np.concatenate([game.full for game in games]),
+            "error": np.abs(targets - values) + MIN_ERROR,
+        }
 
     def _check_alternation(self, players: NDArray[np.uint8]) -> None:
         if self._spec.info.num_players == 2 and (players[1:] == players[:-1]).any():
@@ -162,12 +127,7 @@ class TrajectoryBuffer:
             # Prioritised replay (Schaul et al. 2016).
             weights = (ends[-1] / (length * chances[chosen])) ** self._muzero.priority_correction
             return chosen, (weights / weights.max()).astype(np.float32)
-        fresh = self._fresh
-        if fresh > 0.0:
-            # Inverse of the distribution function (1 - fresh) x + fresh x², x from the oldest, 0, to the newest, 1.
-            share = (np.sqrt((1.0 - fresh) ** 2 + 4.0 * fresh * share) - (1.0 - fresh)) / (2.0 * fresh)
-        chosen = np.minimum((share * length).astype(np.int64), length - 1)
-        return chosen, np.ones(size, dtype=np.float32)
+        return self._newer(share), np.ones(size, dtype=np.float32)
 
     def sample(self, size: int, numbers: np.random.Generator, *, later: bool = False) -> UnrolledBatch:
         """Samples a batch; `later` adds the observations after each step."""
@@ -224,10 +184,6 @@ class TrajectoryBuffer:
         """Returns the discounted returns of positions."""
         rewards, known, offset = (self._ring.gather(name, rows) for name in ("reward", "known", "bootstrap_offset"))
         return Returns(rewards, known, offset, False)
-
-    def observations_at(self, chosen: NDArray[np.int64]) -> PackedObservations:
-        """Returns the packed observations of positions."""
-        return PackedObservations(self._ring.gather("planes", chosen), self._ring.gather("numbers", chosen))
 
     def update_priorities(self, places: NDArray[np.int64], errors: NDArray[np.float32]) -> None:
         """Sets the priorities of positions by their value errors."""

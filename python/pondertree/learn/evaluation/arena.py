@@ -95,11 +95,6 @@ class ArenaGame:
         return (self.returns[self.side] + 1.0) / 2.0
 
 
-def play_pairs(one: BatchPlayer, other: BatchPlayer, factory: Callable[[], Any], pairs: int, seed: int) -> list[int]:
-    """Plays each of `pairs` random openings with both sides; returns `count_pairs` of the games."""
-    return count_pairs(play_games(one, other, factory, pairs, seed))
-
-
 def count_pairs(games: Sequence[ArenaGame]) -> list[int]:
     """Counts consecutive pairs of games by the points of `one`: 0, 1/2, 1, 3/2, 2."""
     counts = [0] * 5

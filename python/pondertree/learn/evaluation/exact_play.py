@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pondertree import validation
 from pondertree._core import PlayoutRandom
@@ -29,28 +28,25 @@ MAX_GAMES = 1000
 CELLS = 42
 
 
-@dataclass(frozen=True, slots=True)
-class ExactPlayTest:
-    """Positions with the actions that preserve their value."""
-
-    positions: list[tuple[Any, frozenset[int]]]
-
-    def share(self, player: BatchPlayer) -> float:
-        """Returns the fraction of positions in which the player's move preserves the value."""
-        states = [state for state, _ in self.positions]
-        actions = player(states, list(range(len(states))))
-        correct = sum(action in keeping for action, (_, keeping) in zip(actions, self.positions, strict=True))
-        return correct / len(self.positions)
+#: A position and the actions that preserve its value.
+KeptPosition = tuple[ConnectFour, frozenset[int]]
 
 
-def exact_play_test(spec: GameSpec, count: int) -> ExactPlayTest | None:
-    """Returns at most `count` test positions of a game; None where there is no solver."""
+def known_positions(spec: GameSpec, count: int) -> list[KeptPosition]:
+    """Returns at most `count` stored positions of a game; none where there is no solver."""
     if spec.factory is not ConnectFour or not POSITIONS.exists():
-        return None
-    return ExactPlayTest(read_positions(POSITIONS)[:count])
+        return []
+    return read_positions(POSITIONS)[:count]
 
 
-def read_positions(path: Path) -> list[tuple[ConnectFour, frozenset[int]]]:
+def share_of_kept_values(player: BatchPlayer, positions: Sequence[KeptPosition]) -> float:
+    """Returns the fraction of positions in which the player's move preserves the value."""
+    actions = player([state for state, _ in positions], list(range(len(positions))))
+    correct = sum(action in keeping for action, (_, keeping) in zip(actions, positions, strict=True))
+    return correct / len(positions)
+
+
+def read_positions(path: Path) -> list[KeptPosition]:
     """Parses lines of moves (columns from 1), a colon, and the columns that preserve the value."""
     positions = []
     for line in path.read_text(encoding="utf-8").splitlines():

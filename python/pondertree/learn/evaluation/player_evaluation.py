@@ -20,7 +20,7 @@ from pondertree.learn.evaluation.arena import (
     play_games,
     search_player,
 )
-from pondertree.learn.evaluation.exact_play import ExactPlayTest, exact_play_test
+from pondertree.learn.evaluation.exact_play import KeptPosition, known_positions, share_of_kept_values
 from pondertree.learn.evaluation.ladder import first_opponent, opponents_of, play_ladder, reference_search, uncalibrated
 from pondertree.learn.evaluation.ratings import Interval, games_of, interval, mean_score
 from pondertree.learn.self_play import searches_of
@@ -87,7 +87,7 @@ class PlayerEvaluator:
         self._folder = folder
         self._lines = lines
         self._algorithm = algorithm_of(config)
-        self._exact_play_test: ExactPlayTest | None = None
+        self._positions: list[KeptPosition] | None = None
         self._opponents = opponents_of(config)
 
     def evaluate(self, player: Any, counters: Counters) -> Evaluation | None:
@@ -186,14 +186,13 @@ class PlayerEvaluator:
         return {name: round(number, 4) for name, number in statistics.items()}
 
     def _exact(self, search: Search, evaluator: Any) -> dict[str, float]:
-        count = self._config.evaluation.positions
-        if self._exact_play_test is None and count:
-            self._exact_play_test = exact_play_test(self._spec, count)
-        if self._exact_play_test is None:
+        if self._positions is None:
+            self._positions = known_positions(self._spec, self._config.evaluation.positions)
+        if not self._positions:
             return {}
         return {
-            "keeps_value": round(self._exact_play_test.share(search_player(search)), 4),
-            "policy_keeps_value": round(self._exact_play_test.share(bare_policy(evaluator)), 4),
+            "keeps_value": round(share_of_kept_values(search_player(search), self._positions), 4),
+            "policy_keeps_value": round(share_of_kept_values(bare_policy(evaluator), self._positions), 4),
         }
 
 

@@ -42,16 +42,6 @@ class Games(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rating:
-    """A rating."""
-
-    elo: float
-    """Elo above the anchor."""
-    error: float
-    """Half-length of the 95 % interval, by the curvature of the likelihood."""
-
-
-@dataclass(frozen=True, slots=True)
 class Interval:
     """A rating with its 95 % profile-likelihood interval, which may be asymmetric."""
 
@@ -87,18 +77,6 @@ class Interval:
                 return f"{self.low:+.0f} to {self.high:+.0f}"
             case sign:
                 return f"{'≥' if sign == '>' else '≤'} {self.shown:+.0f}"
-
-
-def rate(games: Sequence[Games], anchor: str) -> dict[str, Rating]:
-    """Rates all players; the anchor has 0."""
-    likelihood = _Likelihood(games, anchor)
-    strength, curvature = likelihood.maximum()
-    variance = np.diag(np.linalg.inv(curvature)) if likelihood.names else np.zeros(0)
-    found = {
-        name: Rating(float(SCALE * strength[number]), 1.96 * SCALE * math.sqrt(variance[number]))
-        for number, name in enumerate(likelihood.names)
-    }
-    return {anchor: Rating(0.0, 0.0), **found}
 
 
 def interval(games: Sequence[Games], anchor: str, name: str) -> Interval:

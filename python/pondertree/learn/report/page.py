@@ -9,11 +9,12 @@ from typing import Any
 
 from pondertree.errors import InvalidArgumentError, MissingExtraError, StorageError
 from pondertree.files import make_folder, reading, write_bytes
+from pondertree.games import known
 from pondertree.learn.config import OPPONENT, data_of_text
 from pondertree.learn.evaluation import games_of, interval, rating_of
 from pondertree.learn.report.plots import MODEL_QUALITY, draw_plots
 from pondertree.learn.report.progress import clock
-from pondertree.learn.report.samples import choose_samples, game_factory
+from pondertree.learn.report.samples import choose_samples
 from pondertree.learn.report.samples_html import STYLE as GAMES_STYLE
 from pondertree.learn.report.samples_html import samples_html
 from pondertree.learn.report.summary import LOSSES, Summary, read_summary
@@ -56,7 +57,7 @@ def _write_report(out: Path, factory: Callable[[], Any] | None) -> tuple[Path, s
     evaluation = config.get("evaluation")
     simulations = evaluation.get("simulations") if isinstance(evaluation, dict) else None
     samples = choose_samples(out, summary.evaluations, simulations if type(simulations) is int else None)
-    games = samples_html(samples, factory or game_factory(str(config.get("game"))))
+    games = samples_html(samples, factory or known(config.get("game")))
     path = out / "report.html"
     write_bytes(path, report_html(summary, drawings, complaint, games).encode(errors="replace"), "report")
     return path, complaint
@@ -73,7 +74,8 @@ def report_html(summary: Summary, drawings: list[str], complaint: str = "", game
         **{f"{label} loss": _number(last[name]) for name, label in LOSSES.items() if name in last},
     }
     rows = "".join(f"<tr><td>{name}</td><td>{text}</td></tr>" for name, text in overview.items())
-    title = html.escape(_title(summary.config))
+    game = _config(summary.config).get("game")
+    title = html.escape(f"Training run: {game}" if game else "Training run")
     parts = [
         f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>",
         f"<meta name='viewport' content='width=device-width'><style>{STYLE}{GAMES_STYLE}</style></head><body>"
@@ -87,12 +89,6 @@ def report_html(summary: Summary, drawings: list[str], complaint: str = "", game
         f"<h2>Configuration</h2><pre>{html.escape(summary.config)}</pre></body></html>",
     ]
     return "\n".join(parts) + "\n"
-
-
-def _title(config: str) -> str:
-    """Returns the page title, with the game if the configuration can be read."""
-    game = _config(config).get("game")
-    return f"Training run: {game}" if game else "Training run"
 
 
 def _config(text: str) -> dict[str, Any]:

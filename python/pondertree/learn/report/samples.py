@@ -5,13 +5,12 @@ Without an evaluation all are from self-play. Environments have episodes: the be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pondertree import games
-from pondertree.errors import InvalidArgumentError, PondertreeError
+from pondertree.errors import PondertreeError
 from pondertree.learn.config import OPPONENT
 from pondertree.learn.data import GameRecord, list_shards, read_shard
 from pondertree.learn.evaluation import EvaluationGame, games_path, read_games
@@ -38,15 +37,6 @@ class Sample:
     """Root value of each move for the player to move; empty if not recorded."""
     rewards: list[float] = field(default_factory=list)
     """Reward of each move, in games and environments with rewards."""
-
-
-def game_factory(name: str) -> Callable[[], Any] | None:
-    """Returns the class of a compiled game; None for others, whose code a report does not import."""
-    try:
-        found: Callable[[], Any] = games.by_name(name)
-    except InvalidArgumentError:
-        return None
-    return found
 
 
 def choose_samples(out: Path, evaluations: Sequence[dict[str, Any]], simulations: int | None) -> list[Sample]:

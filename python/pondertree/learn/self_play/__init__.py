@@ -1,12 +1,9 @@
 """Self-play: concurrent games searched in shared batches, resignation, and the searches of each algorithm."""
 
 from pondertree.learn.self_play.actor import SelfPlay
-from pondertree.learn.self_play.episode import Episode, Resignation
 from pondertree.learn.self_play.searches import Searches, searches_of
 
 __all__ = [
-    "Episode",
-    "Resignation",
     "Searches",
     "SelfPlay",
     "searches_of",
