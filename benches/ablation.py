@@ -171,8 +171,8 @@ def _joined(measured: list[Measurement]) -> Measurement:
     return spent | {"memory": max(each["memory"] for each in measured)}
 
 
-def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Measures as many rounds as fit in the time, at least one."""
+def measure(given: argparse.Namespace, folder: Path) -> Iterable[dict[str, Any]]:
+    """Yields the record after each round: as many as fit in the time, at least one."""
     usable = []
     for each in MECHANISMS:
         needs_mimalloc = ("LD_PRELOAD", MIMALLOC) in each.environment
@@ -190,6 +190,12 @@ def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
             found[mechanism, name].append(ratios)
         rounds, longest = rounds + 1, max(longest, time.monotonic() - this)
         print(f"round {rounds}: {time.monotonic() - this:.0f} s", file=sys.stderr, flush=True)
+        yield _record(given, rounds, found)
+
+
+def _record(
+    given: argparse.Namespace, rounds: int, found: dict[tuple[Mechanism, str], list[Measurement]]
+) -> dict[str, Any]:
     model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
@@ -278,9 +284,9 @@ def main(arguments: list[str] | None = None) -> int:
         given.minutes, given.seconds = 0.0, 1e-6
     if given.built is None:
         build(FOLDER)
-    record = measure(given, (given.built or FOLDER).resolve())
-    if given.json:
-        given.json.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    for record in measure(given, (given.built or FOLDER).resolve()):
+        if given.json:
+            given.json.write_text(json.dumps(record) + "\n", encoding="utf-8")
     print(table(record))
     return 0
 
