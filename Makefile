@@ -65,6 +65,7 @@ check: $(PACKAGES) $(ENGINE) ## formatting, lints, types, layers and limits of P
 	$(PY) -m ruff format --check .
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	$(PY) scripts/check_layers.py
 	$(VENV)/bin/lint-imports --no-logo
 	$(PY) scripts/check_limits.py

@@ -150,7 +150,11 @@ PARALLEL: dict[str, Kernel] = {
 
 def measure(name: str, seconds: float) -> dict[str, float]:
     """Runs a kernel once to warm up, then until `seconds` of CPU time are spent."""
-    prepare = (KERNELS | PARALLEL)[name]
+    return timed((KERNELS | PARALLEL)[name], seconds)
+
+
+def timed(prepare: Kernel, seconds: float) -> dict[str, float]:
+    """Does the same with any kernel."""
     prepare()()
     units, cpu, wall = 0, 0.0, 0.0
     while cpu < seconds:

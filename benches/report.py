@@ -100,12 +100,19 @@ value, if the bar is absolute), "spread" its minimum and maximum. On a shared ma
 {facts}
 
 {markdown_table(rows)}
-{gpu_section()}{strength_section()}{matches_section()}"""
+{gpu_section()}{ablation_section()}{strength_section()}{matches_section()}"""
 
 
 def gpu_section() -> str:
     """Returns the section of the GPU record."""
     from gpu_report import section
+
+    return section()
+
+
+def ablation_section() -> str:
+    """Returns the section of the recorded ablation."""
+    from ablation import section
 
     return section()
 

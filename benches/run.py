@@ -5,6 +5,8 @@ Peers are installed from PyPI, pinned, each into an environment of its own besid
 `make bench ARGS=--check` is the regression check instead: results bit for bit (fingerprints.py) and instruction counts
 (instructions.py) against the recorded baselines. With `--baseline OLD.whl` instructions are compared with those of a
 wheel, and so are timings (compare.py).
+
+`make bench ARGS=ablation` measures the engine without each of its hand-written mechanisms (ablation.py).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import ablation
 import alphazero
 import hybrid
 import memory
@@ -62,6 +65,8 @@ def check(baseline: Path | None) -> int:
 
 def main() -> int:
     """Runs the named benchmarks; returns 1 if a bar was missed, 2 if the run is invalid."""
+    if sys.argv[1:2] == ["ablation"]:
+        return ablation.main(sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"what to measure: {', '.join(BENCHES)} (default: all)"

@@ -70,9 +70,9 @@ def forest(threads: int) -> Round:
 class Latent:
     """A learned model by table lookup, which leaves only the engine's work."""
 
-    def __init__(self) -> None:
+    def __init__(self, actions: int = LATENT_ACTIONS, rows: int = 4096) -> None:
         numbers = np.random.default_rng(0)
-        self.outputs = numbers.normal(size=(4096, 2 + LATENT_ACTIONS)).astype(np.float32)
+        self.outputs = numbers.normal(size=(rows, 2 + actions)).astype(np.float32)
         self.outputs[:, 1] = np.tanh(self.outputs[:, 1])
 
     def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:

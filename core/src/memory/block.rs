@@ -28,9 +28,13 @@ unsafe impl<T: Element> Send for Block<T> {}
 unsafe impl<T: Element> Sync for Block<T> {}
 
 impl<T: Element> Block<T> {
+    fn pool(capacity: usize) -> Option<&'static Pool<T>> {
+        T::pool(capacity).filter(|_| !cfg!(feature = "ablate-slabs"))
+    }
+
     /// Allocates a block.
     pub(crate) fn new(capacity: usize) -> Self {
-        let allocation = T::pool(capacity).map_or_else(|| Allocation::boxed(zeroed_slice_box(capacity)), Pool::allocate);
+        let allocation = Self::pool(capacity).map_or_else(|| Allocation::boxed(zeroed_slice_box(capacity)), Pool::allocate);
         Self { allocation, capacity: capacity as u32 }
     }
 }
@@ -46,7 +50,7 @@ impl<T: Element> Clone for Block<T> {
 impl<T: Element> Drop for Block<T> {
     fn drop(&mut self) {
         let capacity = self.capacity as usize;
-        match T::pool(capacity) {
+        match Self::pool(capacity) {
             Some(pool) => pool.release(&self.allocation),
             // SAFETY: a block without a pool was made of a box of this length, which is dropped once.
             #[expect(unsafe_code, reason = "see above")]

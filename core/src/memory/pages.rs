@@ -35,7 +35,10 @@ impl Pages {
 
     /// Maps one huge page, or allocates as much if mapping fails.
     pub(crate) fn huge() -> Self {
-        map_huge().map_or_else(|| Self::from_allocator(HUGE), |start| Self { start, bytes: HUGE, mapped: true })
+        (!cfg!(feature = "ablate-huge-pages"))
+            .then(map_huge)
+            .flatten()
+            .map_or_else(|| Self::from_allocator(HUGE), |start| Self { start, bytes: HUGE, mapped: true })
     }
 
     /// Returns the first byte.

@@ -11,7 +11,7 @@ const LOG_SPACE_BELOW: f64 = 0.1;
 /// Lower clamp of the concentration, so that log variates are finite; one weight dominates there anyway.
 const MIN_ALPHA: f64 = 1e-300;
 /// Proposals per batch.
-const MAX_PROPOSALS: usize = 64;
+const MAX_PROPOSALS: usize = if cfg!(feature = "ablate-noise-batches") { 1 } else { 64 };
 
 const ZEROS: [f64; MAX_PROPOSALS] = [0.0; MAX_PROPOSALS];
 

@@ -13,6 +13,14 @@ pub(crate) fn parallel_extend<T: Send, S: Default>(
     (size, threads): (usize, usize),
     make: impl Fn(usize, &mut S) -> T + Sync,
 ) {
+    if cfg!(feature = "ablate-parallel-vec") {
+        let mut parts: Vec<Vec<T>> = (0..count.div_ceil(size)).map(|_| Vec::new()).collect();
+        parallel_for(threads, parts.iter_mut().enumerate(), |(chunk, part)| {
+            let mut scratch = S::default();
+            *part = (chunk * size..count.min((chunk + 1) * size)).map(|index| make(index, &mut scratch)).collect();
+        });
+        return parts.iter_mut().for_each(|part| list.append(part));
+    }
     list.reserve(count);
     let spare = &mut list.spare_capacity_mut()[..count];
     parallel_for(threads, spare.chunks_mut(size).enumerate(), |(chunk, slots)| {
@@ -30,7 +38,14 @@ pub(crate) fn parallel_extend<T: Send, S: Default>(
 }
 
 /// Drops a vector in chunks of `size` elements on up to `threads` threads.
-pub(crate) fn parallel_drop<T: Send>(list: Vec<T>, (size, threads): (usize, usize)) {
+pub(crate) fn parallel_drop<T: Send>(mut list: Vec<T>, (size, threads): (usize, usize)) {
+    if cfg!(feature = "ablate-parallel-vec") {
+        let mut parts = Vec::new();
+        while !list.is_empty() {
+            parts.push(list.split_off(list.len().saturating_sub(size)));
+        }
+        return parallel_for(threads, parts.into_iter(), drop);
+    }
     let mut list: Vec<ManuallyDrop<T>> = list.into_iter().map(ManuallyDrop::new).collect();
     parallel_for(threads, list.chunks_mut(size), |chunk| {
         for element in chunk {

@@ -33,7 +33,7 @@ pub(crate) fn bytes<T>(first: *const T, bytes: usize) {
 #[inline(always)]
 pub(crate) fn address<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
-    {
+    if !cfg!(feature = "ablate-prefetch") {
         use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
         // SAFETY: a prefetch hint has no visible effect at any address.
         #[expect(unsafe_code, reason = "see above")]

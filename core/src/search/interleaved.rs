@@ -16,7 +16,7 @@ use crate::tree::journal::Journal;
 use crate::tree::Tree;
 
 /// Number of descents that a thread interleaves.
-const WIDTH: usize = 8;
+const WIDTH: usize = if cfg!(feature = "ablate-interleaving") { 1 } else { 8 };
 
 /// The descents of one thread.
 pub(crate) type Descents<W> = [Descent<<W as World>::State>; WIDTH];
@@ -121,7 +121,7 @@ struct InterleavedDescent<'a, S> {
 /// Descends several trees, one step of each in turn, so that cache misses of one overlap with the steps of the others.
 fn descend_all<W: World>(descents: &mut [Option<InterleavedDescent<'_, W::State>>], config: &WorldConfig<W>) {
     #[cfg(target_arch = "x86_64")]
-    if simd::is_available() {
+    if simd::is_available() && !cfg!(feature = "ablate-avx2") {
         #[expect(unsafe_code, reason = "the same arithmetic in AVX2 registers, selected at run time")]
         // SAFETY: the CPU supports the target features of this function.
         return unsafe { descend_all_avx2::<W>(descents, config) };
@@ -133,6 +133,7 @@ fn descend_all<W: World>(descents: &mut [Option<InterleavedDescent<'_, W::State>
 #[inline(always)]
 fn descend_all_portable<W: World>(descents: &mut [Option<InterleavedDescent<'_, W::State>>], config: &WorldConfig<W>) {
     match config.rule.id() {
+        _ if cfg!(feature = "ablate-specialization") => descend_all_by::<W, ANY>(descents, config),
         PUCT => descend_all_by::<W, PUCT>(descents, config),
         LOG_PUCT => descend_all_by::<W, LOG_PUCT>(descents, config),
         _ => descend_all_by::<W, ANY>(descents, config),

@@ -111,7 +111,7 @@ pub(crate) fn descend<W: World>(
     journal: &mut Journal,
 ) -> Reached {
     #[cfg(target_arch = "x86_64")]
-    if simd::is_available() {
+    if simd::is_available() && !cfg!(feature = "ablate-avx2") {
         #[expect(unsafe_code, reason = "the same arithmetic in AVX2 registers, selected at run time")]
         // SAFETY: the CPU supports the target features of this function.
         return unsafe { descend_avx2::<W>(tree, config, descent, journal) };

@@ -12,7 +12,7 @@ const SCORE_ALL: usize = LANES - 1;
 /// Returns whether `choose` among `count` edges needs the maximum prior of the untried ones.
 #[inline]
 pub(super) fn needs_max_untried(count: usize) -> bool {
-    count > SCORE_ALL
+    count > SCORE_ALL || cfg!(feature = "ablate-masks")
 }
 
 /// Grows `scores` to at least `count` entries.
@@ -36,11 +36,15 @@ pub(super) fn choose<R: EdgeScore>(
     random: &mut Random,
 ) -> usize {
     let count = edges.visits.len();
+    if cfg!(feature = "ablate-masks") {
+        return choose_among_many(rule, edges, opened, untried, scores, random);
+    }
     if count <= SCORE_ALL {
         let (_, bits, _) = argmax_mask::<R, 2>(rule, edges, opened, count);
         return sample_bit(bits, random);
     }
     let (best, bits, rule) = match opened {
+        0..=MASK_BITS if cfg!(feature = "ablate-ladder") => argmax_mask::<R, 16>(rule, edges, opened, opened),
         0..=LANES => argmax_mask_of_group(rule, edges, opened),
         5..=8 => argmax_mask::<R, 2>(rule, edges, opened, opened),
         9..=16 => argmax_mask::<R, 4>(rule, edges, opened, opened),
