@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pondertree.config import Puct, ScoringRule, SearchConfig
+from pondertree.config import ScoringRule, SearchConfig
 
 #: Games whose rules the kernel implements.
 DEVICE_GAMES = frozenset(("connect_four",))
@@ -42,8 +42,8 @@ class TreeShape:
     @property
     def kernel(self) -> str | None:
         """The header in `kernels` that scores by the rule, None where only the engine does."""
-        forced = isinstance(self.rule, Puct) and self.rule.forced_playouts > 0.0
-        return None if forced else RULE_KERNELS.get((self.rule.tag, self.is_game))
+        implemented = _has_defaults_beside(self.rule, RULE_FIELDS)
+        return RULE_KERNELS.get((self.rule.tag, self.is_game)) if implemented else None
 
     @property
     def bytes(self) -> int:
@@ -82,6 +82,9 @@ class TreeShape:
 
 
 #: Fields that may have any value on a device: the kernel implements them, or the engine does before or after it.
+PUCT_FIELDS = ("c_puct", "fpu", "parent_visits", "pb_c_base", "pb_c_init", "normalize")
+GUMBEL_FIELDS = ("max_num_considered_actions", "gumbel_scale", "value_scale", "maxvisit_init")
+RULE_FIELDS = frozenset((*PUCT_FIELDS, *GUMBEL_FIELDS, "rescale_values", "use_mixed_value"))
 DEVICE_FIELDS = frozenset(("rule", "options", "leaf", "evaluator", "discount", "noise", "gumbel"))
 DEVICE_OPTIONS = frozenset(("time_limit", "seed", "threads", "solve"))
 

@@ -43,7 +43,7 @@ class Option:
     least: int = 0
     most: int = 0
     choices: tuple[str, ...] = ()
-    resets_search: bool = False
+    resets_search: bool = True
     """Whether a change requires a new search, without tree reuse."""
 
     def declaration(self) -> str:
@@ -57,7 +57,7 @@ class Option:
         return " ".join(parts)
 
 
-def _spin(name: str, default: int, least: int, most: int, help: str, resets_search: bool = False) -> Option:
+def _spin(name: str, default: int, least: int, most: int, help: str, resets_search: bool = True) -> Option:
     def read(text: str) -> int:
         try:
             number = int(text)
@@ -70,7 +70,7 @@ def _spin(name: str, default: int, least: int, most: int, help: str, resets_sear
     return Option(name, "spin", str(default), help, read, least=least, most=most, resets_search=resets_search)
 
 
-def _check(name: str, default: bool, help: str, resets_search: bool = False) -> Option:
+def _check(name: str, default: bool, help: str, resets_search: bool = True) -> Option:
     def read(text: str) -> bool:
         if text.lower() not in ("true", "false"):
             raise InvalidArgumentError(f"must be true or false, not {shown(text)}")
@@ -86,11 +86,11 @@ def _combo(name: str, default: str, choices: tuple[str, ...], help: str) -> Opti
             raise InvalidArgumentError(f"must be one of {', '.join(choices)}, not {shown(text)}")
         return found
 
-    return Option(name, "combo", default, help, read, choices=choices, resets_search=True)
+    return Option(name, "combo", default, help, read, choices=choices)
 
 
 def _string(name: str, default: str, read: Check, help: str) -> Option:
-    return Option(name, "string", default, help, read, resets_search=True)
+    return Option(name, "string", default, help, read)
 
 
 def number(text: str, least: float, most: float) -> float:
@@ -163,14 +163,14 @@ def _path_is(predicate: Callable[[Path], bool], text: str) -> bool:
 
 
 TABLE: tuple[Option, ...] = (
-    _spin("Hash", 512, 1, 1 << 20, "memory of the tree in MiB; a full tree stops growing", resets_search=True),
-    _spin("Threads", 1, 1, 256, "search threads, at most one per CPU", resets_search=True),
-    _spin("MultiPV", 1, 1, 218, "number of principal variations reported"),
-    _check("Ponder", False, "search while the opponent is to move, if the GUI supports it"),
-    _spin("Move Overhead", 50, 0, 10_000, "communication overhead per move, in milliseconds"),
-    _check("UCI_ShowWDL", False, "report win, draw and loss probabilities in permille"),
-    _check("VerboseMoveStats", False, "report statistics of every root move before bestmove"),
-    Option("Clear Hash", "button", "", "discard the tree", str),
+    _spin("Hash", 512, 1, 1 << 20, "memory of the tree in MiB; a full tree stops growing"),
+    _spin("Threads", 1, 1, 256, "search threads, at most one per CPU"),
+    _spin("MultiPV", 1, 1, 218, "number of principal variations reported", resets_search=False),
+    _check("Ponder", False, "search while the opponent is to move, if the GUI supports it", resets_search=False),
+    _spin("Move Overhead", 50, 0, 10_000, "communication overhead per move, in milliseconds", resets_search=False),
+    _check("UCI_ShowWDL", False, "report win, draw and loss probabilities in permille", resets_search=False),
+    _check("VerboseMoveStats", False, "report statistics of every root move before bestmove", resets_search=False),
+    Option("Clear Hash", "button", "", "discard the tree", str, resets_search=False),
     _combo("Algorithm", "hybrid", ("hybrid", "alphazero"), "the search algorithm; alphazero needs a NetworkFile"),
     _string("NetworkFile", EMPTY, _network_file, "the network of alphazero: an .onnx file, or a training run"),
     _string("EvalFile", EMPTY, _eval_file, "weights of hybrid's evaluation: a file of Pesto.to_file, or published"),
@@ -180,14 +180,13 @@ TABLE: tuple[Option, ...] = (
         0,
         MAX_MATE_DEPTH,
         "depth of hybrid's mate search in moves; 0: off",
-        resets_search=True,
     ),
-    _check("Endings", True, "use endgame tables for king and one piece against king", resets_search=True),
+    _check("Endings", True, "use endgame tables for king and one piece against king"),
     _string("ExplorationConstant", "1.5", _exploration, "exploration constant of hybrid, c_puct of alphazero"),
     _combo("Priority", "prior", ("strict", "tactical", "prior", "none"), "the use of move categories in hybrid"),
-    _spin("SeeThreshold", 0, 0, 20_000, "|SEE| in centipawns up to which captures are even", resets_search=True),
-    _check("Quiescence", True, "value leaves by a quiescence search", resets_search=True),
-    _check("MoveScores", True, "weight priors by learned move scores, if Priority is prior", resets_search=True),
+    _spin("SeeThreshold", 0, 0, 20_000, "|SEE| in centipawns up to which captures are even"),
+    _check("Quiescence", True, "value leaves by a quiescence search"),
+    _check("MoveScores", True, "weight priors by learned move scores, if Priority is prior"),
     _string("Fpu", "parent 0.0", _fpu, "first-play urgency: a number, or parent minus a reduction"),
     _string(
         "CategoryWeights",
@@ -195,7 +194,7 @@ TABLE: tuple[Option, ...] = (
         _weights,
         "prior multipliers of the ten move categories",
     ),
-    _spin("Seed", 1, 0, (1 << 31) - 1, "random seed", resets_search=True),
+    _spin("Seed", 1, 0, (1 << 31) - 1, "random seed"),
 )
 
 BY_NAME = {option.name.lower(): option for option in TABLE}
