@@ -158,11 +158,12 @@ class LatentWorld(World):
         slots, num_actions = columns["node_slot"].astype(np.int64), int(hidden["num_actions"])
         if self.info.num_actions not in (0, num_actions):
             raise InvalidArgumentError(f"the tree has {num_actions} actions, and the game {self.info.num_actions}")
-        if hidden["structure"] is None:
-            # Of a class that plain data do not name: the model creates one.
-            structure = flatten(self._inference.initial(stack([root_of(state)])).hidden)[1]
-        else:
+        if hidden["structure"] is not None:
             structure = structure_of(hidden["structure"])
+        elif getattr(state, "observation", None) is None:
+            raise InvalidArgumentError("hidden states of this class are made by the model, and the root has no observation")
+        else:
+            structure = flatten(self._inference.initial(stack([root_of(state)])).hidden)[1]
         raw = [columns[f"hidden_{place}"] for place in range(len(hidden["arrays"]))]
         if not all(len(array) == len(slots) for array in raw):
             raise InvalidArgumentError("the hidden states are not one for each node")

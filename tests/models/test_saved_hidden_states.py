@@ -1,0 +1,105 @@
+"""Saved trees of models of PyTorch and JAX: hidden states come back in their library, dtype and structure."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from tests.support.saved_trees import everything, run_steps
+
+import pondertree
+from pondertree.models import JaxModel, TorchModel
+
+STEPS = [("noise", 20), ("simulate", 15), ("advance", 0), ("simulate", 10)]
+REST = [("simulate", 20), ("advance", 1), ("noise", 15)]
+
+
+def check_model(make: Any, observation: Any, folder: Path) -> Any:
+    """Saves a tree in the middle, and returns the loaded one at the end."""
+
+    def search(seed: int) -> Any:
+        return pondertree.MuZero(make(), seed=seed, num_players=1, in_flight=2)
+
+    tree, other = (search(4).tree(observation=observation) for _ in range(2))
+    run_steps(tree, STEPS, True)
+    run_steps(other, STEPS, True)
+    tree.save(folder / "x")
+    loaded = pondertree.load_tree(folder / "x", search(9))
+    for again in (loaded, copy.copy(tree)):
+        assert everything(again) == everything(tree)
+    for step in REST:
+        run_steps(loaded, [step], True)
+        run_steps(other, [step], True)
+        assert everything(loaded) == everything(other)
+    return loaded
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_torch_hidden_states_keep_dtype(device: str, dtype: str, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from tests.support.torch_models import OBSERVATIONS, Net, net
+
+    class Narrow(Net):
+        def initial_inference(self, observations: Any) -> tuple[Any, ...]:
+            hidden, *rest = super().initial_inference(observations)
+            return hidden.to(getattr(torch, dtype)), *rest
+
+        def recurrent_inference(self, hidden: Any, actions: Any) -> tuple[Any, ...]:
+            hidden, *rest = super().recurrent_inference(hidden.float(), actions)
+            return hidden.to(getattr(torch, dtype)), *rest
+
+    tree = check_model(lambda: TorchModel(net(Narrow), device=device), OBSERVATIONS[0], tmp_path)
+    assert tree._forest._world._pool.gather(np.zeros(1, np.int64)).dtype == getattr(torch, dtype)
+
+
+class Pair(NamedTuple):
+    """Hidden states of a class that files do not name."""
+
+    state: Any
+    count: Any
+
+
+def pairs() -> Any:
+    class Model:
+        def initial_inference(self, observations: Any) -> tuple[Any, ...]:
+            hidden = Pair(np.asarray(observations, np.float32), np.zeros(len(observations), np.int64))
+            return hidden, *self.predict(hidden)
+
+        def recurrent_inference(self, hidden: Pair, actions: Any) -> tuple[Any, ...]:
+            after = Pair(np.cos(hidden.state * 3 + actions[:, None]), hidden.count + 1)
+            return after, np.sin(after.state[:, 0]), *self.predict(after)
+
+        def predict(self, hidden: Pair) -> tuple[Any, Any]:
+            return np.repeat(hidden.state[:, :1], 3, axis=1) * np.arange(3), hidden.state.sum(axis=1)
+
+    return Model()
+
+
+def test_structure_of_another_class_comes_from_the_model(tmp_path: Path) -> None:
+    search = pondertree.MuZero(pairs(), seed=1, num_players=1)
+    tree = search.tree(observation=np.array([0.3, 0.7])).simulate(20)
+    tree.save(tmp_path / "x")
+    again = pondertree.load_tree(tmp_path / "x", search)
+    assert type(again._forest._world._pool.gather(np.zeros(1, np.int64))) is Pair
+    assert everything(again.simulate(20)) == everything(tree.simulate(20))
+    tree.advance(int(tree.result().action))
+    tree.save(tmp_path / "x")
+    with pytest.raises(pondertree.InvalidArgumentError, match="no observation"):
+        pondertree.load_tree(tmp_path / "x", search)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_jax_hidden_states_keep_dtype(dtype: str, tmp_path: Path) -> None:
+    jax = pytest.importorskip("jax")
+    from tests.models.test_jax_model import OBSERVATIONS, initial, params, recurrent
+
+    own = jax.tree_util.tree_map(lambda array: jax.numpy.asarray(array, dtype), params())
+    tree = check_model(
+        lambda: JaxModel(initial, recurrent, own), OBSERVATIONS[0].astype(jax.numpy.dtype(dtype)), tmp_path
+    )
+    state, more = tree._forest._world._pool.gather(np.zeros(1, np.int64))
+    assert (str(state.dtype), str(more["count"].dtype)) == (dtype, "int32")
