@@ -302,13 +302,13 @@ def write_columns(
 
 
 def read_columns(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Returns (plain data, read-only arrays) of a file of `write_columns`; raises `ValueError` for any other."""
+    """Returns (plain data, read-only arrays) of a file of `write_columns`; raises for any other, within `reading`."""
     content = path.read_bytes()
     if len(content) < 2 * _HEADER.size or not content.startswith(COLUMNS_MAGIC):
         raise ValueError("it does not begin as one")
     _, version, length, size = _HEADER.unpack_from(content)
     if version != COLUMNS_VERSION:
-        raise ValueError(f"its version is {version}, and this release reads version {COLUMNS_VERSION}")
+        raise InvalidArgumentError(f"the file is of version {version}: this release reads version {COLUMNS_VERSION}")
     if size != len(content):
         raise ValueError(f"it has {len(content):,} bytes instead of {size:,}")
     start = 2 * _HEADER.size

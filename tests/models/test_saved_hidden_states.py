@@ -41,6 +41,8 @@ def check_model(make: Any, observation: Any, folder: Path) -> Any:
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_torch_hidden_states_keep_dtype(device: str, dtype: str, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no accelerator")
     from tests.support.torch_models import OBSERVATIONS, Net, net
 
     class Narrow(Net):

@@ -11,6 +11,7 @@ from pondertree.cli.arguments import Commands, add_command, add_effort, count
 from pondertree.cli.position import read_position
 from pondertree.cli.searcher import EXIT_INTERRUPTED, run_search
 from pondertree.errors import GameOverError
+from pondertree.files import check_writable
 from pondertree.game import is_over
 
 EXAMPLES = """\
@@ -20,6 +21,7 @@ EXAMPLES = """\
   pondertree search othello --json | python -m json.tool
   pondertree search connect4 --player runs/connect4 --simulations 800
   pondertree search mygames:Solitaire
+  pondertree search connect4 --seconds 10 --save connect4.tree
 
 Q is the value of a move for the player to move, from -1 (lost) to +1 (won).
 Proven results are shown instead: "win in 3" is a forced win in three plies. The
@@ -34,6 +36,7 @@ def add_arguments(commands: Commands) -> None:
     parser = add_command(commands, "search", "Search a position and show the statistics of its moves.", EXAMPLES, run)
     add_effort(parser, "")
     parser.add_argument("--top", metavar="K", type=count, help=f"show K moves (default: {TOP}; all with --json)")
+    parser.add_argument("--save", metavar="FILE", help="write the tree to a file, which pondertree.load_tree continues")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
 
 
@@ -46,6 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
     if is_over(position.state):
         raise GameOverError(f"the game is over in this position: there is nothing to search. {position.outcome()}")
     chosen = configure(position, arguments)
+    if arguments.save is not None:
+        check_writable(arguments.save, "--save")
     searcher = chosen.start(position, arguments.seed, arguments.threads)
     if arguments.json:
         finished = run_search(searcher, chosen.simulations, chosen.seconds)
@@ -54,6 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         console = output.make_console()
         finished = output.watch_and_show(console, searcher, chosen.simulations, chosen.seconds, arguments.top or TOP)
+    if arguments.save is not None:
+        searcher.save(arguments.save)
     if not finished:
         print("interrupted: this is what was found so far", file=sys.stderr)
     return 0 if finished else EXIT_INTERRUPTED

@@ -161,7 +161,9 @@ class LatentWorld(World):
         if hidden["structure"] is not None:
             structure = structure_of(hidden["structure"])
         elif getattr(state, "observation", None) is None:
-            raise InvalidArgumentError("hidden states of this class are made by the model, and the root has no observation")
+            raise InvalidArgumentError(
+                "hidden states of this class are made by the model, and the root has no observation"
+            )
         else:
             structure = flatten(self._inference.initial(stack([root_of(state)])).hidden)[1]
         raw = [columns[f"hidden_{place}"] for place in range(len(hidden["arrays"]))]
