@@ -109,7 +109,7 @@ class SearchResult(ReadOnly):
         made_of = self._view, self._state, self._info, self._tau, self._verdicts
         return type(self), (*made_of, self.seed, self.elapsed, self.simulations)
 
-    def saved_data(self) -> dict[str, Any]:
+    def _saved_data(self) -> dict[str, Any]:
         """Returns what a file holds beside state, game and tree, as plain data."""
         return {
             "temperature": self._tau,
@@ -122,7 +122,7 @@ class SearchResult(ReadOnly):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the result with its whole tree to a file, which `load_tree` reads (docs/trees.md)."""
         root, columns = root_data(self._state)
-        about = {"kind": "result", "game": game_data(self._info), "root": root, **self.saved_data()}
+        about = {"kind": "result", "game": game_data(self._info), "root": root, **self._saved_data()}
         write_columns(path, about, {**self._view.columns(), **columns})
 
     # Everything below is computed on first access: self-play that reads only moves pays for nothing else.

@@ -8,9 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from tests.support.kernels import COMPILER
 from tests.support.saved_trees import everything, run_steps
+from tests.support.search_helpers import fingerprint
 
 import pondertree
+from pondertree.evaluators import Torch
+from pondertree.games import ConnectFour
 from pondertree.models import JaxModel, TorchModel
 
 STEPS = [("noise", 20), ("simulate", 15), ("advance", 0), ("simulate", 10)]
@@ -99,9 +103,37 @@ def test_jax_hidden_states_keep_dtype(dtype: str, tmp_path: Path) -> None:
     jax = pytest.importorskip("jax")
     from tests.models.test_jax_model import OBSERVATIONS, initial, params, recurrent
 
-    own = jax.tree_util.tree_map(lambda array: jax.numpy.asarray(array, dtype), params())
-    tree = check_model(
-        lambda: JaxModel(initial, recurrent, own), OBSERVATIONS[0].astype(jax.numpy.dtype(dtype)), tmp_path
-    )
+    def narrow(function: Any) -> Any:
+        def call(*arguments: Any) -> tuple[Any, ...]:
+            (state, more), *rest = function(*arguments)
+            return (state.astype(dtype), more), *rest
+
+        return call
+
+    tree = check_model(lambda: JaxModel(narrow(initial), narrow(recurrent), params()), OBSERVATIONS[0], tmp_path)
     state, more = tree._forest._world._pool.gather(np.zeros(1, np.int64))
     assert (str(state.dtype), str(more["count"].dtype)) == (dtype, "int32")
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+@pytest.mark.parametrize("game", [False, True])
+def test_device_resident_tree_is_saved_whole(game: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from tests.support.device_trees import BoardNet, HashModel, grow_on_cpu
+
+    search: Any
+    groups = grow_on_cpu(monkeypatch)
+    if game:
+        search = pondertree.AlphaZero(Torch(BoardNet(), device="cpu"), 60, seed=3, solve=False)
+        trees = [search.tree(ConnectFour(), seeds=8) for _ in range(2)]
+    else:
+        search = pondertree.MuZero(TorchModel(HashModel(7), "cpu"), 60, seed=3, num_players=1)
+        trees = [search.tree(observation=np.array([4.0], np.float32), seeds=8) for _ in range(2)]
+    tree, other = [each.simulate() for each in trees]
+    assert groups
+    tree.save(tmp_path / "x")
+    again = pondertree.load_tree(tmp_path / "x", search)
+    for _ in range(2):
+        assert fingerprint(again.result()) == fingerprint(other.result())
+        for each in (again, other):
+            each.simulate(20).advance(int(each.result().action))

@@ -106,10 +106,7 @@ pub(crate) fn read_snapshot(columns: &Bound<'_, PyDict>) -> PyResult<SnapshotCol
         key,
         simulations,
         gumbel_policy: read_gumbel_policy(columns)?,
-        root_state: RootState {
-            proof_line: column(columns, "mating_line")?,
-            clean_priors: clean.into_iter().zip(clean_priors).collect(),
-        },
+        root_state: RootState { proof_line: column(columns, "mating_line")?, clean_priors: clean.into_iter().zip(clean_priors).collect() },
         bounds: (low, high),
         node_forced_depth: column(columns, "node_forced_depth")?,
         has_tags: has_categories != 0,

@@ -9,8 +9,8 @@ import sys
 from pondertree.cli.algorithms import configure
 from pondertree.cli.arguments import Commands, add_command, add_effort, count
 from pondertree.cli.position import read_position
-from pondertree.cli.searcher import EXIT_INTERRUPTED, run_search
-from pondertree.errors import GameOverError
+from pondertree.cli.searcher import EXIT_INTERRUPTED, EngineSearcher, run_search
+from pondertree.errors import GameOverError, UsageError
 from pondertree.files import check_writable
 from pondertree.game import is_over
 
@@ -49,9 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
     if is_over(position.state):
         raise GameOverError(f"the game is over in this position: there is nothing to search. {position.outcome()}")
     chosen = configure(position, arguments)
+    searcher = chosen.start(position, arguments.seed, arguments.threads)
     if arguments.save is not None:
         check_writable(arguments.save, "--save")
-    searcher = chosen.start(position, arguments.seed, arguments.threads)
+        if not isinstance(searcher, EngineSearcher):
+            raise UsageError(f"--save: the algorithm {searcher.algorithm} has no tree that can be saved")
     if arguments.json:
         finished = run_search(searcher, chosen.simulations, chosen.seconds)
         json.dump(searcher.report().as_json(arguments.top), sys.stdout, ensure_ascii=False)
@@ -59,8 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         console = output.make_console()
         finished = output.watch_and_show(console, searcher, chosen.simulations, chosen.seconds, arguments.top or TOP)
-    if arguments.save is not None:
-        searcher.save(arguments.save)
+    if arguments.save is not None and isinstance(searcher, EngineSearcher):
+        searcher.tree.save(arguments.save)
     if not finished:
         print("interrupted: this is what was found so far", file=sys.stderr)
     return 0 if finished else EXIT_INTERRUPTED

@@ -14,7 +14,7 @@ from typing import Any, Self
 from pondertree.cli.position import Position
 from pondertree.cli.search_report import Report, list_moves
 from pondertree.drawing import SearchedNode
-from pondertree.errors import GameContractError, UsageError
+from pondertree.errors import GameContractError
 from pondertree.presets import UCT
 from pondertree.reference import uct as reference
 from pondertree.search.arguments import UNLIMITED
@@ -67,10 +67,6 @@ class Searcher(ABC):
     @abstractmethod
     def restart(self, position: Position) -> None:
         """Restarts at another position without reuse."""
-
-    def save(self, path: str) -> None:
-        """Writes the tree to a file."""
-        raise UsageError(f"--save: the algorithm {self.algorithm} has no files of trees")
 
     def _report(
         self, result: Any, action: int, values: Sequence[float], root: SearchedNode | None, pv: Sequence[str] = ()
@@ -143,9 +139,6 @@ class EngineSearcher(Searcher):
             # No result yet: any legal move.
             return self._report(result, int(self.position.state.legal_actions()[0]), result.values, root)
         return self._report(result, result.action, result.values, root, result.pv)
-
-    def save(self, path: str) -> None:
-        self.tree.save(path)
 
     def follow(self, action: int) -> None:
         self.position = self.position.play(action)

@@ -15,7 +15,7 @@ from pondertree import validation
 from pondertree._core import TreeView
 from pondertree.config import SearchConfig
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, UsageError
-from pondertree.game import GameInfo, as_contract_error, move_text, refuse_finished
+from pondertree.game import as_contract_error, move_text, refuse_finished
 from pondertree.games import name_of_info
 from pondertree.games.chess_interop import check_action, to_state
 from pondertree.games.lookahead import minimax
@@ -76,11 +76,6 @@ class Forest:
 
     def __len__(self) -> int:
         return len(self._states)
-
-    @property
-    def info(self) -> GameInfo:
-        """The game of the trees."""
-        return self._info
 
     def state(self, index: int) -> Any:
         """Returns the state at the root of tree `index`."""
@@ -331,14 +326,14 @@ class Forest:
         self._root_actions[index] = None
         self._moves.pop(index, None)
 
-    def saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Returns the only tree of this forest as (plain data, columns), from which `restore` makes it."""
+    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Returns the only tree of this forest as (plain data, columns), from which `_restore` makes it."""
         if self._busy:
             raise UsageError("cannot save while `simulate` runs")
         columns, hidden = self._world.saved()
         result = self.result()
         data = {
-            **result.saved_data(),
+            **result._saved_data(),
             "begun": self._begun[0],
             "root_actions": self._root_actions[0],
             "moves": self._moves.get(0, []),
@@ -347,7 +342,7 @@ class Forest:
         return data, columns
 
     @classmethod
-    def restore(
+    def _restore(
         cls,
         config: SearchConfig,
         world: World,
@@ -356,7 +351,7 @@ class Forest:
         limits: Limits,
         next_call: NextCall,
     ) -> Self:
-        """Returns the forest of `saved` data, whose tree `world` has restored; `state` is its root."""
+        """Returns the forest of `_saved` data, whose tree `world` has restored; `state` is its root."""
         forest = cls(config, world, [state], [data["seed"]], [data["root_actions"]], limits, next_call)
         forest._elapsed, forest._begun = [data["elapsed"]], [data["begun"]]
         forest._verdicts = [data["verdicts"] if world.core.view(0).proven is None else None]

@@ -42,11 +42,6 @@ class ReadOnlyForest:
         self._result = result
         self._reason = reason
 
-    @property
-    def info(self) -> GameInfo:
-        """The game of the tree."""
-        return self._result._info
-
     def state(self, index: int) -> Any:
         """Returns the state at the root."""
         return self._result._state
@@ -61,7 +56,7 @@ class ReadOnlyForest:
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise UsageError(f"this tree is read-only: {self._reason}")
 
-    simulate = advance = reset = restrict = skip_root_analysis = stop = trace = saved = _refuse
+    simulate = advance = reset = restrict = skip_root_analysis = stop = trace = _saved = _refuse
 
 
 def load_tree(path: str | os.PathLike[str], search: Search | None = None, state: Any = None) -> Tree:
@@ -103,7 +98,7 @@ def load_tree(path: str | os.PathLike[str], search: Search | None = None, state:
         if root is None:
             reason = "the file does not hold the states of a game in Python: give load_tree the first one as state="
             return _read_only(about, columns, data, root, info, reason)
-        return Tree.restore(search, root, data, columns)
+        return Tree._restore(search, root, data, columns)
 
 
 def _checked(about: Mapping[str, Any], is_tree: bool) -> dict[str, Any]:

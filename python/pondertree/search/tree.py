@@ -31,18 +31,18 @@ class Tree:
         self._settings = None if search is None else search.with_seed(search.drawn_seed)
 
     @classmethod
-    def restore(cls, search: Any, state: Any, data: Mapping[str, Any], columns: dict[str, NDArray[Any]]) -> Self:
+    def _restore(cls, search: Any, state: Any, data: Mapping[str, Any], columns: dict[str, NDArray[Any]]) -> Self:
         """Returns the tree of saved data and columns, which continues bit for bit; `state` is its root."""
         search = search.with_seed(data["search_seed"], data["calls"])
         info = search.describe(state)
         config = search.config(info)
         world = search.world(info, config)
         world.restore(state, columns, data["hidden"])
-        return cls(Forest.restore(config, world, state, data, search.limits, search.next_call), search)
+        return cls(Forest._restore(config, world, state, data, search.limits, search.next_call), search)
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Returns the arguments `data` and `columns` of `restore`."""
-        data, columns = self._forest.saved()
+        """Returns the arguments `data` and `columns` of `_restore`."""
+        data, columns = self._forest._saved()
         assert self._search is not None, "a read-only forest refuses"
         return {**data, "search_seed": self._search.drawn_seed, "calls": self._search.calls}, columns
 
@@ -50,14 +50,14 @@ class Tree:
         """Writes the tree and the state of its search to a file, which `load_tree` reads (docs/trees.md)."""
         data, columns = self._saved()
         root, of_root = root_data(self.state)
-        about = {"kind": "tree", "game": game_data(self._forest.info), "root": root}
+        about = {"kind": "tree", "game": game_data(self._forest._info), "root": root}
         write_columns(path, {**about, "settings": settings_data(self._settings), **data}, {**columns, **of_root})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Returns the arguments of `restore` for pickle and copy, with search and state as objects."""
+        """Returns the arguments of `_restore` for pickle and copy, with search and state as objects."""
         if self._search is None:
             return type(self), (self._forest, None)
-        return type(self).restore, (self._settings, self.state, *self._saved())
+        return type(self)._restore, (self._settings, self.state, *self._saved())
 
     @property
     def state(self) -> Any:
