@@ -100,7 +100,7 @@ def test_structure_of_another_class_comes_from_the_model(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_jax_hidden_states_keep_dtype(dtype: str, tmp_path: Path) -> None:
-    jax = pytest.importorskip("jax")
+    pytest.importorskip("jax")
     from tests.models.test_jax_model import OBSERVATIONS, initial, params, recurrent
 
     def narrow(function: Any) -> Any:
