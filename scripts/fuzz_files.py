@@ -34,6 +34,7 @@ from fuzz_training_files import (
     make_player,
     make_shard,
 )
+from fuzz_tree_files import make_tree
 from fuzzing import Make, main
 
 import pondertree
@@ -109,6 +110,9 @@ def path_uses(path: Any) -> dict[str, Callable[[], object]]:
         "export": lambda: export_onnx(path, "x.onnx"),
         "export to": lambda: export_onnx("missing", path),
         "stored_config": lambda: stored_config(Path(text.replace("\0", "").replace("\ud800", "")[:200] or ".")),
+        "load_tree": lambda: pondertree.load_tree(path),
+        "Tree.save": lambda: pondertree.UCT(2, seed=1).tree(ConnectFour()).save(path),
+        "SearchResult.save": lambda: pondertree.UCT(2, seed=1).run(ConnectFour()).save(path),
         "Onnx": lambda: pondertree.evaluators.Onnx(path),
         "train --out": lambda: command("train", "tic-tac-toe", "--out", text, "--resume", "--print-config"),
         "train --config": lambda: command("train", "tic-tac-toe", "--out", "x", "--config", text),
@@ -132,6 +136,7 @@ KINDS: dict[str, Make] = {
     "positions": make_positions,
     "pgn": make_pgn,
     "openings": make_opening,
+    "tree": make_tree,
     "path": make_path,
 }
 

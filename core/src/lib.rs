@@ -50,6 +50,7 @@ pub use search::path::{TraceRow, TraceStep};
 pub use search::priors::{Policy, PolicyKind};
 pub use search::root_answer::GumbelPolicy;
 pub use search::root_state::RootState;
+pub use search::saved::SearchColumns;
 pub use search::score::*;
 pub use search::sequential_halving::Schedule;
 pub use search::snapshot::{Snapshot, SnapshotColumns};

@@ -41,6 +41,7 @@ from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
 from pondertree.result import SearchResult
 from pondertree.search.arguments import Temperature
 from pondertree.search.forest import Forest
+from pondertree.search.saved_tree import load_tree
 from pondertree.search.tree import Tree
 from pondertree.specifications.uct import playout
 
@@ -95,6 +96,7 @@ __all__ = [
     "games",
     "learn",
     "load",
+    "load_tree",
     "match",
     "models",
     "playout",

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import math
 import os
+import struct
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -118,12 +120,12 @@ def _reason(error: Exception) -> str:
     return brief(text if type(error) is ValueError and text else f"{type(error).__name__}: {text}")
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Replaces a file atomically."""
+def replace_file(path: Path, *parts: bytes | memoryview) -> None:
+    """Replaces a file by the concatenation of parts, atomically."""
     part = part_of(path)
     try:
         with open(part, "wb") as file:
-            file.write(content)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
@@ -186,11 +188,11 @@ def make_folder(path: Path, name: str) -> None:
     check_writable(path / "x", name)
 
 
-def write_bytes(path: str | os.PathLike[str], content: bytes, name: str) -> None:
-    """Writes a file atomically."""
+def write_bytes(path: str | os.PathLike[str], content: bytes | Sequence[bytes | memoryview], name: str) -> None:
+    """Writes a file atomically, of one or several parts."""
     target = check_writable(path, name)
     try:
-        replace_file(target, content)
+        replace_file(target, *([content] if isinstance(content, bytes) else content))
     except OSError as error:
         raise InvalidArgumentError(f"{name}: {_shown(path)} cannot be written: {error.strerror}") from None
 
@@ -268,3 +270,69 @@ def _array_of(content: bytes) -> NDArray[Any]:
     offset = file.tell()
     view: NDArray[Any] = np.ndarray(shape, dtype, buffer=content, offset=offset, order="F" if is_fortran else "C")
     return view.copy(order="K")
+
+
+#: The first bytes of a file of columns; text conversions destroy them, as those of a PNG file.
+COLUMNS_MAGIC = b"\x89PTREE\r\n"
+#: The version of the format (docs/trees.md); later ones are refused.
+COLUMNS_VERSION = 1
+#: Alignment of the columns in the file.
+ALIGNMENT = 64
+#: Magic, version, length of the metadata, length of the file, zeros; then SHA-256 of these 32 bytes and of the rest.
+_HEADER = struct.Struct("<8sIIQ8x")
+_COLUMN_TYPES = {
+    f"{order}{kind}"
+    for order, kinds in {"|": "u1 i1 b1", "<": "u2 u4 u8 i2 i4 i8 f2 f4 f8 c8 c16"}.items()
+    for kind in kinds.split()
+}
+
+
+def write_columns(
+    path: str | os.PathLike[str], about: Mapping[str, Any], columns: Mapping[str, NDArray[Any]], name: str = "path"
+) -> None:
+    """Writes arrays of numbers as raw bytes behind a header with plain data `about`, in the format of docs/trees.md."""
+    parts: list[bytes | memoryview] = []
+    places: dict[str, list[Any]] = {}
+    offset = 0
+    for key, column in columns.items():
+        array = np.ascontiguousarray(column, column.dtype.newbyteorder("<"))
+        if array.dtype.str not in _COLUMN_TYPES:
+            raise InvalidArgumentError(f"{key} has the dtype {array.dtype}: a file holds numbers alone")
+        places[key] = [array.dtype.str, list(column.shape), offset]
+        padding = -array.nbytes % ALIGNMENT
+        parts += [array.reshape(-1).view(np.uint8).data, bytes(padding)]
+        offset += array.nbytes + padding
+    text = json.dumps({**about, "columns": places}).encode()
+    text += b" " * (-len(text) % ALIGNMENT)
+    head = _HEADER.pack(COLUMNS_MAGIC, COLUMNS_VERSION, len(text), 2 * _HEADER.size + len(text) + offset)
+    digest = hashlib.sha256(head)
+    for part in (text, *parts):
+        digest.update(part)
+    write_bytes(path, [head, digest.digest(), text, *parts], name)
+
+
+def read_columns(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Returns (plain data, read-only arrays) of a file of `write_columns`; raises for any other, within `reading`."""
+    content = path.read_bytes()
+    if len(content) < 2 * _HEADER.size or not content.startswith(COLUMNS_MAGIC):
+        raise ValueError("it does not begin as one")
+    _, version, length, size = _HEADER.unpack_from(content)
+    if version != COLUMNS_VERSION:
+        raise InvalidArgumentError(f"the file is of version {version}: this release reads version {COLUMNS_VERSION}")
+    if size != len(content):
+        raise ValueError(f"it has {len(content):,} bytes instead of {size:,}")
+    start = 2 * _HEADER.size
+    digest = hashlib.sha256(content[: _HEADER.size])
+    digest.update(memoryview(content)[start:])
+    if digest.digest() != content[_HEADER.size : start]:
+        raise ValueError("its checksum is wrong")
+    about = json.loads(content[start : start + length])
+    data = start + length
+    columns = {}
+    for key, (kind, shape, offset) in about.pop("columns").items():
+        if kind not in _COLUMN_TYPES or not all(type(number) is int and number >= 0 for number in (*shape, offset)):
+            raise ValueError(f"the column {brief(key)!r} is of type {shown(kind)}, shape {shown(shape)}")
+        # Raises ValueError beyond the end of the file.
+        array = np.frombuffer(content, kind, math.prod(shape), data + offset)
+        columns[key] = array.astype(array.dtype.newbyteorder("="), copy=False).reshape(shape)
+    return about, columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -12,8 +13,10 @@ from numpy.typing import NDArray
 from pondertree import validation
 from pondertree._core import Chess, TreeView
 from pondertree.errors import UnsearchedWarning, warn_caller
+from pondertree.files import write_columns
 from pondertree.game import GameInfo, move_text
 from pondertree.games.chess_interop import chess_move
+from pondertree.games.saved_root import game_data, root_data
 from pondertree.node import Node, ReadOnly, is_beyond_rules, lazy, predicted_successor, searched_action_text
 
 if TYPE_CHECKING:
@@ -105,6 +108,22 @@ class SearchResult(ReadOnly):
         """Returns the constructor's arguments for pickle and copy, the tree as columns, without derived attributes."""
         made_of = self._view, self._state, self._info, self._tau, self._verdicts
         return type(self), (*made_of, self.seed, self.elapsed, self.simulations)
+
+    def _saved_data(self) -> dict[str, Any]:
+        """Returns what a file holds beside state, game and tree, as plain data."""
+        return {
+            "temperature": self._tau,
+            "verdicts": self._verdicts,
+            "seed": self.seed,
+            "elapsed": self.elapsed,
+            "simulations": self.simulations,
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the result with its whole tree to a file, which `load_tree` reads (docs/trees.md)."""
+        root, columns = root_data(self._state)
+        about = {"kind": "result", "game": game_data(self._info), "root": root, **self._saved_data()}
+        write_columns(path, about, {**self._view.columns(), **columns})
 
     # Everything below is computed on first access: self-play that reads only moves pays for nothing else.
 

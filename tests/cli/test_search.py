@@ -11,12 +11,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from tests.support.cli_search import COINS, MATE_IN_TWO, NIM, search
 
-from pondertree import UCT
+from pondertree import UCT, load_tree
 from pondertree.cli import main
 from pondertree.cli.position import read_position
 from pondertree.cli.search_report import variation_below
@@ -300,3 +301,17 @@ def test_text_fits_into_80_columns(capsys: pytest.CaptureFixture[str], arguments
     header = next(number for number, line in enumerate(lines) if line.startswith("move "))
     [rule] = [line for line in lines if set(line) == {"─"}]
     assert all(len(line) <= len(rule) for line in lines[header:])
+
+
+def test_saved_tree_is_continued_by_load_tree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.tree"
+    given = ["search", "connect4", "--algorithm", "uct", "--simulations", "300", "--seed", "5", "--json"]
+    assert main([*given, "--save", str(path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    tree = load_tree(path)
+    assert tree.result().visits.tolist() == [
+        {move["action"]: move["visits"] for move in found["moves"]}[action] for action in range(7)
+    ]
+    assert tree.simulate(50).result().simulations == 350
+    assert main([*given, "--save", str(tmp_path / "no" / "x")]) == 2
+    assert main(["search", "nim", "--algorithm", "reference", "--simulations", "9", "--save", str(path)]) == 2

@@ -85,7 +85,7 @@ def test_hostile_files_and_paths_raise_typed_errors() -> None:
     ran = run(str(SCRIPTS / "fuzz_files.py"), "--inputs", "12", "--seconds", "60")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     counts = table(ran.stdout)
-    assert set(counts) >= {"player", "checkpoint", "shard", "record", "config", "weights", "positions", "pgn"}
+    assert set(counts) >= {"player", "checkpoint", "shard", "record", "config", "weights", "positions", "pgn", "tree"}
     for kind, (inputs, _, typed, *findings) in counts.items():
         assert (inputs, findings) == (12, [0, 0, 0]), kind
         assert typed > 0, kind

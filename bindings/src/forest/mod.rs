@@ -6,6 +6,7 @@ mod latent;
 mod offload;
 mod pipeline;
 mod root_results;
+mod saved;
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Pickle format of snapshots: dicts of named NumPy arrays. `docs/results.md` lists the columns.
+//! Format of pickles and files of trees: dicts of named NumPy arrays. `docs/trees.md` lists the columns.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn refused<T>(text: String) -> PyResult<T> {
 }
 
 /// Reads a column of exactly this type.
-fn column<T: Element + Copy>(columns: &Bound<'_, PyDict>, name: &str) -> PyResult<Vec<T>> {
+pub(crate) fn column<T: Element + Copy>(columns: &Bound<'_, PyDict>, name: &str) -> PyResult<Vec<T>> {
     let Some(array) = columns.get_item(name)? else { return refused(format!("the columns of a tree lack {name}")) };
     let Ok(array) = array.extract::<PyReadonlyArray1<'_, T>>() else {
         let wanted = numpy::dtype::<T>(columns.py());
@@ -74,24 +74,82 @@ macro_rules! read_and_write {
 
 tree_columns!(read_and_write);
 
-impl TreeView {
-    /// Reads the policy data of Gumbel search; None if the column `gumbel` is empty.
-    fn gumbel_policy_of(columns: &Bound<'_, PyDict>) -> PyResult<Option<GumbelPolicy>> {
-        if column::<f64>(columns, "gumbel")?.is_empty() {
-            return Ok(None);
-        }
-        let [value_scale, maxvisit_init, rescale_values, use_mixed_value, num_actions] = fixed::<f64, 5>(columns, "gumbel")?;
-        let completed_q = CompletedQ {
-            value_scale,
-            maxvisit_init,
-            rescale_values: rescale_values != 0.0,
-            use_mixed_value: use_mixed_value != 0.0,
-            num_actions: num_actions as usize,
-        };
-        let (actions, bases) = (column::<u16>(columns, "drawn_action")?, column::<u32>(columns, "drawn_visits")?);
-        let draws: Vec<f64> = column(columns, "drawn_score")?;
-        Ok(Some(GumbelPolicy { completed_q, schedule: Arc::new(Schedule::from_columns(&actions, &bases, &draws).or_python()?) }))
+/// Reads the policy data of Gumbel search; None if the column `gumbel` is empty.
+fn read_gumbel_policy(columns: &Bound<'_, PyDict>) -> PyResult<Option<GumbelPolicy>> {
+    if column::<f64>(columns, "gumbel")?.is_empty() {
+        return Ok(None);
     }
+    let [value_scale, maxvisit_init, rescale_values, use_mixed_value, num_actions] = fixed::<f64, 5>(columns, "gumbel")?;
+    let completed_q = CompletedQ {
+        value_scale,
+        maxvisit_init,
+        rescale_values: rescale_values != 0.0,
+        use_mixed_value: use_mixed_value != 0.0,
+        num_actions: num_actions as usize,
+    };
+    let (actions, bases) = (column::<u16>(columns, "drawn_action")?, column::<u32>(columns, "drawn_visits")?);
+    let draws: Vec<f64> = column(columns, "drawn_score")?;
+    Ok(Some(GumbelPolicy { completed_q, schedule: Arc::new(Schedule::from_columns(&actions, &bases, &draws).or_python()?) }))
+}
+
+/// Reads the columns of a snapshot; others are ignored.
+pub(crate) fn read_snapshot(columns: &Bound<'_, PyDict>) -> PyResult<SnapshotColumns> {
+    let [key, simulations, has_categories] = fixed::<u64, 3>(columns, "search")?;
+    let [low, high] = fixed(columns, "bounds")?;
+    let clean: Vec<u16> = column(columns, "clean_action")?;
+    let clean_priors: Vec<f32> = column(columns, "clean_prior")?;
+    if clean.len() != clean_priors.len() {
+        return refused("columns of a tree that belong together differ in length".into());
+    }
+    Ok(SnapshotColumns {
+        tree: read_tree(columns)?,
+        key,
+        simulations,
+        gumbel_policy: read_gumbel_policy(columns)?,
+        root_state: RootState { proof_line: column(columns, "mating_line")?, clean_priors: clean.into_iter().zip(clean_priors).collect() },
+        bounds: (low, high),
+        node_forced_depth: column(columns, "node_forced_depth")?,
+        has_tags: has_categories != 0,
+    })
+}
+
+/// Returns the columns of a snapshot as named arrays.
+pub(crate) fn write_snapshot(py: Python<'_>, all: SnapshotColumns) -> PyResult<Bound<'_, PyDict>> {
+    let tree = all.tree;
+    let (shape, flag) = (tree.shape, u64::from);
+    let dict = PyDict::new(py);
+    dict.set_item("search", vec![all.key, all.simulations, flag(all.has_tags)].into_pyarray(py))?;
+    let shape = [
+        shape.max_edges as u64,
+        shape.players as u64,
+        flag(shape.count_in_flight),
+        flag(shape.slots),
+        shape.reward_width as u64,
+        flag(shape.model_columns),
+        flag(shape.player_values),
+    ];
+    dict.set_item("shape", shape.to_vec().into_pyarray(py))?;
+    dict.set_item("counts", vec![u64::from(tree.root_visits), u64::from(tree.positions)].into_pyarray(py))?;
+    dict.set_item("bounds", vec![all.bounds.0, all.bounds.1].into_pyarray(py))?;
+    dict.set_item("mating_line", all.root_state.proof_line.into_pyarray(py))?;
+    let (clean, clean_priors): (Vec<u16>, Vec<f32>) = all.root_state.clean_priors.into_iter().unzip();
+    dict.set_item("clean_action", clean.into_pyarray(py))?;
+    dict.set_item("clean_prior", clean_priors.into_pyarray(py))?;
+    dict.set_item("node_forced_depth", all.node_forced_depth.into_pyarray(py))?;
+    write_tree(&dict, tree)?;
+    let (mut gumbel, mut drawn) = (Vec::new(), (Vec::new(), Vec::new(), Vec::new()));
+    if let Some(gumbel_policy) = &all.gumbel_policy {
+        let completed_q = gumbel_policy.completed_q;
+        let switch = |on: bool| f64::from(u8::from(on));
+        let (rescale, mixed) = (switch(completed_q.rescale_values), switch(completed_q.use_mixed_value));
+        gumbel = vec![completed_q.value_scale, completed_q.maxvisit_init, rescale, mixed, completed_q.num_actions as f64];
+        drawn = gumbel_policy.schedule.to_columns();
+    }
+    dict.set_item("gumbel", gumbel.into_pyarray(py))?;
+    dict.set_item("drawn_action", drawn.0.into_pyarray(py))?;
+    dict.set_item("drawn_visits", drawn.1.into_pyarray(py))?;
+    dict.set_item("drawn_score", drawn.2.into_pyarray(py))?;
+    Ok(dict)
 }
 
 #[pymethods]
@@ -103,70 +161,14 @@ impl TreeView {
             if version != VERSION {
                 return refused(format!("the columns of a tree are of version {version}: this release reads version {VERSION}"));
             }
-            let [key, simulations, has_categories] = fixed::<u64, 3>(columns, "search")?;
-            let [low, high] = fixed(columns, "bounds")?;
-            let clean: Vec<u16> = column(columns, "clean_action")?;
-            let clean_priors: Vec<f32> = column(columns, "clean_prior")?;
-            if clean.len() != clean_priors.len() {
-                return refused("columns of a tree that belong together differ in length".into());
-            }
-            let exported = SnapshotColumns {
-                tree: read_tree(columns)?,
-                key,
-                simulations,
-                gumbel_policy: Self::gumbel_policy_of(columns)?,
-                root_state: RootState {
-                    proof_line: column(columns, "mating_line")?,
-                    clean_priors: clean.into_iter().zip(clean_priors).collect(),
-                },
-                bounds: (low, high),
-                node_forced_depth: column(columns, "node_forced_depth")?,
-                has_tags: has_categories != 0,
-            };
+            let exported = read_snapshot(columns)?;
             columns.py().detach(|| Snapshot::from_columns(exported)).map(Self).or_python()
         })
     }
 
     /// Returns the snapshot as named arrays.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        guarded(|| {
-            let all = py.detach(|| self.0.to_columns());
-            let tree = all.tree;
-            let (shape, flag) = (tree.shape, u64::from);
-            let dict = PyDict::new(py);
-            dict.set_item("search", vec![all.key, all.simulations, flag(all.has_tags)].into_pyarray(py))?;
-            let shape = [
-                shape.max_edges as u64,
-                shape.players as u64,
-                flag(shape.count_in_flight),
-                flag(shape.slots),
-                shape.reward_width as u64,
-                flag(shape.model_columns),
-                flag(shape.player_values),
-            ];
-            dict.set_item("shape", shape.to_vec().into_pyarray(py))?;
-            dict.set_item("counts", vec![u64::from(tree.root_visits), u64::from(tree.positions)].into_pyarray(py))?;
-            dict.set_item("bounds", vec![all.bounds.0, all.bounds.1].into_pyarray(py))?;
-            dict.set_item("mating_line", all.root_state.proof_line.into_pyarray(py))?;
-            let (clean, clean_priors): (Vec<u16>, Vec<f32>) = all.root_state.clean_priors.into_iter().unzip();
-            dict.set_item("clean_action", clean.into_pyarray(py))?;
-            dict.set_item("clean_prior", clean_priors.into_pyarray(py))?;
-            dict.set_item("node_forced_depth", all.node_forced_depth.into_pyarray(py))?;
-            write_tree(&dict, tree)?;
-            let (mut gumbel, mut drawn) = (Vec::new(), (Vec::new(), Vec::new(), Vec::new()));
-            if let Some(gumbel_policy) = &all.gumbel_policy {
-                let completed_q = gumbel_policy.completed_q;
-                let switch = |on: bool| f64::from(u8::from(on));
-                let (rescale, mixed) = (switch(completed_q.rescale_values), switch(completed_q.use_mixed_value));
-                gumbel = vec![completed_q.value_scale, completed_q.maxvisit_init, rescale, mixed, completed_q.num_actions as f64];
-                drawn = gumbel_policy.schedule.to_columns();
-            }
-            dict.set_item("gumbel", gumbel.into_pyarray(py))?;
-            dict.set_item("drawn_action", drawn.0.into_pyarray(py))?;
-            dict.set_item("drawn_visits", drawn.1.into_pyarray(py))?;
-            dict.set_item("drawn_score", drawn.2.into_pyarray(py))?;
-            Ok(dict)
-        })
+        guarded(|| write_snapshot(py, py.detach(|| self.0.to_columns())))
     }
 
     /// Returns the class, the version and the columns, for pickle.

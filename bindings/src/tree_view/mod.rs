@@ -1,6 +1,6 @@
 //! Python bindings of tree snapshots.
 
-mod columns;
+pub(crate) mod columns;
 
 use numpy::{IntoPyArray, PyArray1};
 use pondertree_core::solvers::minimax::Verdict;

@@ -12,6 +12,7 @@ pub(crate) mod pipeline_latent;
 mod root_results;
 pub(crate) mod row_layout;
 pub(crate) mod rows;
+mod saved;
 
 use crate::error::Error;
 use crate::forest::rows::{Row, SlotAllocator};

@@ -57,6 +57,27 @@ impl SlotAllocator {
         self.next as usize
     }
 
+    /// Returns the number of slots, and those without a node in the order in which they were released: with `used` all.
+    pub(crate) fn to_columns(&self, used: &[u32]) -> (u64, Vec<u32>) {
+        let mut is_known = vec![false; self.capacity()];
+        for &slot in used.iter().chain(&self.free) {
+            is_known[slot as usize] = true;
+        }
+        let others = (0..self.next).filter(|&slot| !is_known[slot as usize]);
+        (u64::from(self.next), others.chain(self.free.iter().copied()).collect())
+    }
+
+    /// Builds the allocator of these columns; None unless `used` and `free` have each of the `slots` once.
+    pub(crate) fn from_columns(slots: Option<u64>, free: &[u32], used: &[u32]) -> Option<Self> {
+        let next = u32::try_from(slots?).ok()?;
+        if used.len() + free.len() != next as usize {
+            return None;
+        }
+        let mut is_known = vec![false; next as usize];
+        let is_new = |&slot: &u32| is_known.get_mut(slot as usize).is_some_and(|known| !std::mem::replace(known, true));
+        used.iter().chain(free).all(is_new).then(|| Self { free: free.to_vec(), next })
+    }
+
     /// Releases slots.
     pub(crate) fn release(&mut self, slots: &[u32]) {
         self.free.extend(slots.iter().rev());

@@ -317,7 +317,7 @@ fn analyze_leaves_parallel<W: World>(
 }
 
 /// Upper bound of the size of a leaf's value: rewards of up to `LARGEST_REWARD` summed by a playout, without overflow in W.
-const MAX_VALUE: f64 = 1e30;
+pub(crate) const MAX_VALUE: f64 = 1e30;
 
 /// Checks the values of an evaluator.
 ///

@@ -16,6 +16,7 @@ pub(crate) mod pending;
 pub(crate) mod priors;
 pub(crate) mod root_answer;
 pub(crate) mod root_state;
+pub(crate) mod saved;
 pub(crate) mod score;
 pub(crate) mod select;
 pub(crate) mod sequential_halving;

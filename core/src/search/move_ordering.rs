@@ -10,6 +10,9 @@ use crate::search::path::Step;
 use crate::search::score::node_value;
 use crate::tree::{NodeIndex, OrderedEdge, Tree, ROOT};
 
+/// Upper bound of the ply of a restored root.
+const MAX_PLY: u64 = 1 << 20;
+
 /// Killers and history of one search.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HistoryTable {
@@ -67,6 +70,29 @@ impl HistoryTable {
         if killers[0] != Some(action) {
             *killers = [Some(action), killers[0]];
         }
+    }
+
+    /// Returns the ply of the root, two killers per ply (-1: none), and the history scores of both players.
+    pub(crate) fn to_columns(&self) -> (u64, Vec<i32>, [Vec<f64>; 2]) {
+        let killers = self.killers.iter().flatten().map(|killer| killer.map_or(-1, i32::from)).collect();
+        (self.root_ply as u64, killers, self.history.clone())
+    }
+
+    /// Builds the table of these columns; the error is a message.
+    pub(crate) fn from_columns(root_ply: u64, killers: &[i32], history: [&[f64]; 2], actions: usize) -> Result<Self, &'static str> {
+        if root_ply > MAX_PLY || killers.len() as u64 > 4 * MAX_PLY || killers.len() % 2 != 0 {
+            return Err("killers are of more plies than a game has, or not two for each");
+        }
+        let is_scores = |scores: &[f64]| scores.is_empty() || (scores.len() == actions && scores.iter().all(|score| score.is_finite()));
+        if !history.into_iter().all(is_scores) {
+            return Err("history must be empty or a finite score for each action");
+        }
+        let killer = |number: i32| u16::try_from(number).ok();
+        Ok(Self {
+            killers: killers.chunks_exact(2).map(|pair| [killer(pair[0]), killer(pair[1])]).collect(),
+            history: history.map(<[f64]>::to_vec),
+            root_ply: root_ply as usize,
+        })
     }
 
     /// Moves the root on by one ply and halves the history scores.

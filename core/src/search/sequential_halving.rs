@@ -77,7 +77,8 @@ impl Schedule {
         let mut random = Random::new(fold(key, first_simulation), Purpose::Gumbel);
         let mut places: Vec<usize> = (0..edges.actions.len()).collect();
         places.sort_by_key(|&place| edges.actions[place]);
-        let most = edges.priors.iter().fold(f64::NEG_INFINITY, |most, &prior| most.max(f64::from(prior).ln()));
+        // Finite, so that the logits of a root without priors are no NaN.
+        let most = edges.priors.iter().fold(f64::MIN, |most, &prior| most.max(f64::from(prior).ln()));
         let candidate = |&place: &usize| {
             let action = edges.actions[place];
             let number = match given {

@@ -37,6 +37,24 @@ impl Columns {
         }
     }
 
+    /// Returns the capacity of each column.
+    pub(super) fn capacities(&self) -> [usize; 5] {
+        let Self { slots, rewards, returns, reward_discounts, pruned_prior_mass } = self;
+        [slots.capacity(), rewards.capacity(), returns.capacity(), reward_discounts.capacity(), pruned_prior_mass.capacity()]
+    }
+
+    /// Reserves the capacity of each column, up to `most` bytes.
+    pub(super) fn grow_to(&mut self, capacities: [usize; 5], most: usize) {
+        fn grow<T>(column: &mut Vec<T>, capacity: usize, most: usize) {
+            column.reserve_exact(capacity.min(most / size_of::<T>()).saturating_sub(column.len()));
+        }
+        grow(&mut self.slots, capacities[0], most);
+        grow(&mut self.rewards, capacities[1], most);
+        grow(&mut self.returns, capacities[2], most);
+        grow(&mut self.reward_discounts, capacities[3], most);
+        grow(&mut self.pruned_prior_mass, capacities[4], most);
+    }
+
     pub(super) fn bytes(&self) -> usize {
         (self.slots.capacity() + self.pruned_prior_mass.capacity()) * 4
             + (self.rewards.capacity() + self.returns.capacity() + 2 * self.reward_discounts.capacity()) * 8

@@ -136,6 +136,19 @@ impl EdgeArena {
         }
     }
 
+    /// Returns the number of blocks and the words in use.
+    pub(super) fn extent(&self) -> [usize; 2] {
+        [self.blocks.len(), self.used as usize]
+    }
+
+    /// Adds blocks up to `blocks`, and counts `words` of them as used, unless more are.
+    pub(super) fn grow_to(&mut self, blocks: usize, words: usize) {
+        while self.blocks.len() < blocks {
+            self.blocks.push(Block::new(1 << self.block_bits));
+        }
+        self.used = self.used.max(words.min(self.blocks.len() << self.block_bits).min(u32::MAX as usize) as u32);
+    }
+
     pub(super) fn used(&self) -> u32 {
         self.used
     }

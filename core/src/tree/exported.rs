@@ -297,6 +297,37 @@ mod tests {
     }
 
     #[test]
+    fn restored_tree_has_as_much_room() {
+        let mut tree = grown();
+        for _ in 0..500 {
+            let node = tree.add_node(1);
+            tree.add_edges(node, &[1, 2, 3]);
+            // As a node that its analysis proves: its edges stay in the arena.
+            tree.node_mut(node).num_edges = 0;
+        }
+        let mark = tree.mark();
+        for _ in 0..200 {
+            let node = tree.add_node(0);
+            tree.add_edges(node, &[1, 2, 3, 4]);
+        }
+        tree.truncate(mark);
+        let mut again = Tree::from_columns(&tree.to_columns()).expect("sound columns");
+        assert_ne!(again.bytes(), tree.bytes());
+        again.grow_to(tree.extent());
+        assert_eq!(again.extent(), tree.extent());
+        for (nodes, bytes) in [1, 2, 9, 100, 1000].into_iter().flat_map(|nodes| (0..200_000).step_by(97).map(move |bytes| (nodes, bytes))) {
+            assert_eq!(again.has_room(nodes, bytes, usize::MAX), tree.has_room(nodes, bytes, usize::MAX), "{nodes} nodes, {bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn claimed_extent_is_limited() {
+        let mut tree = grown();
+        tree.grow_to([u64::MAX; 8]);
+        assert!(tree.bytes() < 1 << 30);
+    }
+
+    #[test]
     fn damaged_columns_are_refused() {
         type Damage = fn(&mut TreeColumns);
         let damages: [(&str, Damage); 14] = [

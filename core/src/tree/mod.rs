@@ -43,6 +43,9 @@ pub const ROOT: NodeIndex = 0;
 const BLOCK_BITS: u32 = 6;
 const NODE_BLOCK: usize = 1 << BLOCK_BITS;
 
+/// Bytes that a restored tree may reserve in any case (`Tree::grow_to`).
+const MAX_UNUSED_BYTES: usize = 1 << 26;
+
 impl Element for Node {
     #[inline]
     fn pool(capacity: usize) -> Option<&'static Pool<Self>> {
@@ -52,7 +55,7 @@ impl Element for Node {
 }
 
 /// What a tree stores; fixed when the tree is created.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Upper bound of the edges of a node.
     pub max_edges: usize,
@@ -159,6 +162,27 @@ impl Tree {
             + edge_blocks * self.edges.block_bytes();
         let indices_left = (self.num_nodes as usize + nodes) < Link::INDEX as usize && self.edges.has_indices(edge_blocks);
         indices_left && self.bytes() + grown <= max_bytes
+    }
+
+    /// Returns what `bytes` and `has_room` depend on beside nodes and edges: blocks of nodes and of edges, words of edges in use, and
+    /// the capacities of the columns.
+    #[must_use]
+    pub fn extent(&self) -> [u64; 8] {
+        let [slots, rewards, returns, reward_discounts, masses] = self.columns.capacities();
+        let [edge_blocks, edge_words] = self.edges.extent();
+        [self.nodes.len(), edge_blocks, edge_words, slots, rewards, returns, reward_discounts, masses].map(|number| number as u64)
+    }
+
+    /// Reserves as much as another tree with the same nodes had (`extent`), up to `MAX_UNUSED_BYTES` beyond four times what it has.
+    pub fn grow_to(&mut self, extent: [u64; 8]) {
+        let [node_blocks, edge_blocks, edge_words, columns @ ..] = extent.map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+        let most = 4 * self.bytes() + MAX_UNUSED_BYTES;
+        let node_blocks = node_blocks.min(most / (NODE_BLOCK * size_of::<Node>()));
+        while self.nodes.len() < node_blocks {
+            self.nodes.push(Block::new(NODE_BLOCK));
+        }
+        self.edges.grow_to(edge_blocks.min(most / self.edges.block_bytes()), edge_words);
+        self.columns.grow_to(columns, most);
     }
 
     /// Returns node `index`.

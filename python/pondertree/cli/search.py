@@ -9,8 +9,9 @@ import sys
 from pondertree.cli.algorithms import configure
 from pondertree.cli.arguments import Commands, add_command, add_effort, count
 from pondertree.cli.position import read_position
-from pondertree.cli.searcher import EXIT_INTERRUPTED, run_search
-from pondertree.errors import GameOverError
+from pondertree.cli.searcher import EXIT_INTERRUPTED, EngineSearcher, run_search
+from pondertree.errors import GameOverError, UsageError
+from pondertree.files import check_writable
 from pondertree.game import is_over
 
 EXAMPLES = """\
@@ -20,6 +21,7 @@ EXAMPLES = """\
   pondertree search othello --json | python -m json.tool
   pondertree search connect4 --player runs/connect4 --simulations 800
   pondertree search mygames:Solitaire
+  pondertree search connect4 --seconds 10 --save connect4.tree
 
 Q is the value of a move for the player to move, from -1 (lost) to +1 (won).
 Proven results are shown instead: "win in 3" is a forced win in three plies. The
@@ -34,6 +36,7 @@ def add_arguments(commands: Commands) -> None:
     parser = add_command(commands, "search", "Search a position and show the statistics of its moves.", EXAMPLES, run)
     add_effort(parser, "")
     parser.add_argument("--top", metavar="K", type=count, help=f"show K moves (default: {TOP}; all with --json)")
+    parser.add_argument("--save", metavar="FILE", help="write the tree to a file, which pondertree.load_tree continues")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
 
 
@@ -47,6 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise GameOverError(f"the game is over in this position: there is nothing to search. {position.outcome()}")
     chosen = configure(position, arguments)
     searcher = chosen.start(position, arguments.seed, arguments.threads)
+    if arguments.save is not None:
+        check_writable(arguments.save, "--save")
+        if not isinstance(searcher, EngineSearcher):
+            raise UsageError(f"--save: the algorithm {searcher.algorithm} has no tree that can be saved")
     if arguments.json:
         finished = run_search(searcher, chosen.simulations, chosen.seconds)
         json.dump(searcher.report().as_json(arguments.top), sys.stdout, ensure_ascii=False)
@@ -54,6 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         console = output.make_console()
         finished = output.watch_and_show(console, searcher, chosen.simulations, chosen.seconds, arguments.top or TOP)
+    if arguments.save is not None and isinstance(searcher, EngineSearcher):
+        searcher.tree.save(arguments.save)
     if not finished:
         print("interrupted: this is what was found so far", file=sys.stderr)
     return 0 if finished else EXIT_INTERRUPTED

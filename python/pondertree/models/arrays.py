@@ -5,6 +5,7 @@ No library is imported here: if it is not loaded, no object is an array of it.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Any
 
@@ -56,6 +57,37 @@ def number_array(given: Any, name: str) -> NDArray[Any]:
     except Exception as error:
         raise EvaluationError(f"{name} cannot be read as numbers: {error}") from error
     return array
+
+
+def to_raw(array: Any) -> NDArray[Any]:
+    """Returns an array of any library and device as one of NumPy; dtypes that NumPy lacks become unsigned integers."""
+    if library_of(array) == "torch":
+        array = array.detach().cpu().contiguous()
+        try:
+            raw: NDArray[Any] = array.numpy()
+        except TypeError:  # bfloat16, float8
+            torch = sys.modules["torch"]
+            raw = (
+                array.view({1: torch.uint8, 2: torch.int16}[array.element_size()])
+                .numpy()
+                .view(f"u{array.element_size()}")
+            )
+        return raw
+    raw = np.asarray(array)
+    return raw.view(f"u{raw.dtype.itemsize}") if raw.dtype.kind == "V" else raw
+
+
+def from_raw(raw: NDArray[Any], library: str, dtype: str, device: Any) -> Any:
+    """Returns the array of `to_raw` in its library, with its dtype, on a device (None: the default one)."""
+    if library == "torch":
+        torch = importlib.import_module("torch")
+        narrow = raw.dtype.kind == "u" and dtype != raw.dtype.name
+        array = torch.from_numpy(raw.view(f"i{raw.itemsize}").copy() if narrow else raw.copy())
+        return (array.view(getattr(torch, dtype)) if narrow else array).to(device)
+    if library == "jax":
+        numpy = importlib.import_module("jax.numpy")
+        return numpy.asarray(raw if raw.dtype.name == dtype else raw.view(numpy.dtype(dtype)))
+    return raw
 
 
 def dtype_name(array: Any) -> str:

@@ -77,6 +77,27 @@ def unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
     return structure.kind(*parts) if hasattr(structure.kind, "_fields") else structure.kind(parts)
 
 
+def structure_data(structure: Structure) -> Any:
+    """Returns a structure of tuples, lists and dicts with plain keys as plain data; None for any other."""
+    if structure == LEAF:
+        return "array"
+    if structure.kind is None:
+        return "empty"
+    names = {tuple: "tuple", list: "list", dict: "dict"}
+    parts = [structure_data(part) for part in structure.parts]
+    is_plain = structure.kind in names and all(isinstance(key, (str, int)) for key in structure.keys)
+    return [names[structure.kind], list(structure.keys), parts] if is_plain and None not in parts else None
+
+
+def structure_of(data: Any) -> Structure:
+    """Returns the structure of `structure_data`."""
+    if isinstance(data, str):
+        return {"array": LEAF, "empty": EMPTY}[data]
+    name, keys, parts = data
+    kind = {"tuple": tuple, "list": list, "dict": dict}[name]
+    return Structure(kind, tuple(keys), tuple(map(structure_of, parts)))
+
+
 def holds_arrays(part: Any) -> bool:
     if isinstance(part, (list, tuple)):
         return any(map(holds_arrays, part))

@@ -49,6 +49,11 @@ class Inference:
         self.num_actions = answer.logits.shape[1]
         return answer if hidden is answer.hidden else replace(answer, hidden=hidden)
 
+    def restore(self, hidden: Any, rows: int, num_actions: int) -> None:
+        """Continues after outputs with such hidden states and so many actions."""
+        self._admit(hidden, rows)
+        self.first, self.num_actions = self.layout, num_actions
+
     def recurrent(self, hidden: Any, actions: NDArray[np.int64]) -> RecurrentOutput:
         """Returns the step from hidden states [B, ...] by actions [B].
 

@@ -118,7 +118,8 @@ class TorchModel:
                 return SUPPORTED
             return Support(False, f"the kernel cannot search these trees on {self.device}, or not faster")
         arrays, _ = flatten(job.hidden)
-        if not self._takes_tensors or any(library_of(array) != "torch" for array in arrays):
+        # Unknown before the first observation, in a search that continues a saved tree.
+        if self._takes_tensors is False or any(library_of(array) != "torch" for array in arrays):
             return Support(False, "the model does not compute with tensors")
         if any(array.device.type != self.device.type for array in arrays):
             return Support(False, f"hidden states are not on {self.device}")

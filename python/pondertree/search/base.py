@@ -92,16 +92,26 @@ class Search(SearchOptions, ABC):
         """Returns a new world, without trees."""
         return CompiledWorld(info, config) if info.compiled else PythonWorld(info, config)
 
+    @property
+    def limits(self) -> Limits:
+        """The default limits of `Forest.simulate`."""
+        return Limits(self.num_simulations, self.seconds, self.requires_simulation_budget)
+
+    @property
+    def calls(self) -> int:
+        """The number of calls so far, which is the number of the next one."""
+        return self._calls
+
     def next_call(self) -> tuple[int, int]:
         """Returns (seed, call number) for a new call's random keys."""
         self._calls += 1
         return self.drawn_seed, self._calls - 1
 
-    def with_seed(self, seed: int) -> Self:
-        """Returns a copy with another seed and with calls numbered from 0."""
+    def with_seed(self, seed: int, calls: int = 0) -> Self:
+        """Returns a copy with another seed, whose next call has the number `calls`."""
         other = copy.copy(self)
         other.seed = seed
-        other._calls = 0
+        other._calls = calls
         return other
 
     def _plant(self, states: Sequence[Any], seeds: Any = None, root_actions: Any = None) -> Forest:
@@ -116,9 +126,11 @@ class Search(SearchOptions, ABC):
         searched = read_root_actions(root_actions, states, world.legal_actions)
         key = self.next_call()
         world.plant(roots, key if given is None else [(seed, 0, 0) for seed in given], searched)
+        if config.gumbel is not None:
+            for index in range(len(states)):
+                world.set_gumbel(index)
         seeds = [self.drawn_seed] * len(states) if given is None else given
-        limits = Limits(self.num_simulations, self.seconds, self.requires_simulation_budget)
-        return Forest(config, world, states, seeds, searched, limits, self.next_call)
+        return Forest(config, world, states, seeds, searched, self.limits, self.next_call)
 
     @overload
     def run(
@@ -225,7 +237,7 @@ class Search(SearchOptions, ABC):
 
         With `root_actions` only these moves are searched at the root, until the tree is advanced or reset.
         """
-        return Tree(self._plant([to_state(state)], seeds, root_actions))
+        return Tree(self._plant([to_state(state)], seeds, root_actions), self)
 
     def forest(
         self,

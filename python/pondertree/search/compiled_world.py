@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pondertree._core import Forest as EngineForest
 from pondertree.config import SearchConfig
@@ -60,6 +61,11 @@ class CompiledWorld(World):
     def plant(self, roots: Sequence[Any], keys: Keys, root_actions: RootActions | None = None) -> None:
         """Plants a tree for each state."""
         self.core.plant(list(roots), keys, root_actions)
+
+    def restore(self, state: Any, columns: dict[str, NDArray[Any]], hidden: Any) -> None:
+        """Creates the engine's forest with a saved tree; the engine checks every position by the rules."""
+        self.create_engine([state])
+        self.core.restore(state, columns)
 
     def is_searched(self, before: Any, action: int, root_actions: list[int] | None) -> bool:
         """Returns True: the engine plants a new tree where it has no subtree."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ from pondertree.validation import seconds as read_seconds
 if TYPE_CHECKING:
     import chess
 
+#: Returns the seed and call number of a tree that is reset.
+NextCall = Callable[[], tuple[int, int]]
 #: The verdicts without a minimax guard.
 NO_VERDICTS: list[tuple[int, int]] = []
 
@@ -49,7 +51,7 @@ class Forest:
         seeds: list[int],
         root_actions: RootActions | None,
         limits: Limits,
-        next_call: Callable[[], tuple[int, int]],
+        next_call: NextCall,
     ) -> None:
         self._config = config
         self._world = world
@@ -66,9 +68,8 @@ class Forest:
         self._verdicts: list[list[tuple[int, int]] | None] = [None] * len(states)
         #: The actions to search at each root; None for all legal ones.
         self._root_actions: RootActions = root_actions or [None] * len(states)
-        if config.gumbel is not None:
-            for index in range(len(states)):
-                world.set_gumbel(index)
+        #: The actions played in each tree since it was planted or reset, if there are any.
+        self._moves: dict[int, list[int]] = {}
 
     def __repr__(self) -> str:
         return f"<Forest: {len(self)} trees of {self._info.name}>"
@@ -238,6 +239,7 @@ class Forest:
         if action not in legal:
             raise InvalidActionError(f"action {action} is not legal at the root; legal are {shown(legal)}")
         is_searched = self._world.is_searched(state, action, self._root_actions[index])
+        moves = [*self._moves.get(index, ()), action]
         is_observed = isinstance(state, ObservationRoot)
         if is_observed and not is_searched:
             raise InvalidActionError(
@@ -254,6 +256,7 @@ class Forest:
             try:
                 if not is_searched:
                     self.reset(index, self._world.state_after(state, action))
+                    self._moves[index] = moves
                     return
                 after = self._world.advance(index, state, action)
             except GameOverError:
@@ -263,6 +266,7 @@ class Forest:
                 ) from None
         self._world.synchronize()
         self._set_root(index, after, int(self._core.view(index).simulations))
+        self._moves[index] = moves
 
     def restrict(self, index: int, actions: Sequence[int]) -> None:
         """Searches only `actions` at the root of tree `index` until it is advanced or reset.
@@ -320,6 +324,39 @@ class Forest:
         self._begun[index] = begun
         self._verdicts[index] = None
         self._root_actions[index] = None
+        self._moves.pop(index, None)
+
+    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Returns the only tree of this forest as (plain data, columns), from which `_restore` makes it."""
+        if self._busy:
+            raise UsageError("cannot save while `simulate` runs")
+        columns, hidden = self._world.saved()
+        result = self.result()
+        data = {
+            **result._saved_data(),
+            "begun": self._begun[0],
+            "root_actions": self._root_actions[0],
+            "moves": self._moves.get(0, []),
+            "hidden": hidden,
+        }
+        return data, columns
+
+    @classmethod
+    def _restore(
+        cls,
+        config: SearchConfig,
+        world: World,
+        state: Any,
+        data: Mapping[str, Any],
+        limits: Limits,
+        next_call: NextCall,
+    ) -> Self:
+        """Returns the forest of `_saved` data, whose tree `world` has restored; `state` is its root."""
+        forest = cls(config, world, [state], [data["seed"]], [data["root_actions"]], limits, next_call)
+        forest._elapsed, forest._begun = [data["elapsed"]], [data["begun"]]
+        forest._verdicts = [data["verdicts"] if world.core.view(0).proven is None else None]
+        forest._moves = {0: list(data["moves"])}
+        return forest
 
     def stop(self) -> None:
         """Ends a running `simulate` early, from any thread; the tree keeps its simulations."""

@@ -31,7 +31,8 @@ from pondertree.gpu.protocol import (
     query,
 )
 from pondertree.gpu.tree_shape import TreeShape
-from pondertree.models.hidden import flatten
+from pondertree.models.arrays import dtype_name, from_raw, library_of, to_raw
+from pondertree.models.hidden import flatten, structure_data, structure_of, unflatten
 from pondertree.models.inference import Inference
 from pondertree.models.pool import HiddenPool
 from pondertree.models.responses import InitialOutput, RecurrentOutput, is_numpy_tuple
@@ -112,29 +113,74 @@ class LatentWorld(World):
             if hint is None:
                 raise
             raise EvaluationError(f"{error} ({hint})") from error.__cause__
-        num_actions = output.logits.shape[1]
+        self._create_engine(output.logits.shape[1], output.hidden, len(roots))
+        return EvaluatedRoots(roots, output)
+
+    def _create_engine(self, num_actions: int, hidden: Any, trees: int) -> None:
+        """Creates the engine's forest and the pool for hidden states like those of its roots."""
+        model: Any = self._inference.model
         if num_actions > MAX_ACTIONS:
             raise InvalidArgumentError(f"the model has {num_actions} actions: at most {MAX_ACTIONS} are possible")
         self.info = replace(self.info, num_actions=num_actions)
-        data = self.config.engine_data(self.info, len(roots), model)
+        data = self.config.engine_data(self.info, trees, model)
         # A memory limit includes hidden states, the largest part of such a tree.
-        self._slot_bytes = sum(int(array.nbytes) for array in flatten(output.hidden)[0]) // len(roots)
+        self._slot_bytes = sum(int(array.nbytes) for array in flatten(hidden)[0]) // trees
         maximum = None
         if data["max_bytes"] is not None:
             most = max(int(data["max_bytes"]) // (self._slot_bytes + BYTES_PER_NODE), 1)
             data["max_nodes"] = most if data["max_nodes"] is None else min(most, data["max_nodes"])
-            maximum = (data["max_nodes"] + self.config.options.in_flight) * len(roots)
-        job = Job(len(roots), hidden=output.hidden)
+            maximum = (data["max_nodes"] + self.config.options.in_flight) * trees
+        job = Job(trees, hidden=hidden)
         supported = not maximum and query(model, job, Mode.PIPELINED).ok
         self._context: LatentContext | None = model.acquire(job) if supported else None
         if self._context is None:
-            self._pool = HiddenPool(capacity=max(SLOTS_PER_TREE * len(roots), 1), maximum=maximum)
+            self._pool = HiddenPool(capacity=max(SLOTS_PER_TREE * trees, 1), maximum=maximum)
         else:
             self._pool = self._context.pool
             weakref.finalize(self, model.release, self._context)
         self.core = EngineForest("latent", data)
         self._offload = DeviceOffload(self.core)
-        return EvaluatedRoots(roots, output)
+
+    def saved(self) -> tuple[dict[str, NDArray[Any]], Any]:
+        """Returns the only tree as columns, with the hidden states of its nodes, and plain data about these."""
+        columns, _ = super().saved()
+        arrays, structure = flatten(self._pool.gather(columns["node_slot"].astype(np.int64)))
+        kinds = [[library_of(array), dtype_name(array), str(getattr(array, "device", None))] for array in arrays]
+        hidden = {
+            "structure": structure_data(structure),
+            "arrays": kinds,
+            "num_actions": self.info.num_actions,
+        }
+        return columns | {f"hidden_{place}": to_raw(array) for place, array in enumerate(arrays)}, hidden
+
+    def restore(self, state: Any, columns: dict[str, NDArray[Any]], hidden: Any) -> None:
+        """Creates the engine's forest with a saved tree, and the pool with its hidden states."""
+        model: Any = self._inference.model
+        slots, num_actions = columns["node_slot"].astype(np.int64), int(hidden["num_actions"])
+        if self.info.num_actions not in (0, num_actions):
+            raise InvalidArgumentError(f"the tree has {num_actions} actions, and the game {self.info.num_actions}")
+        if hidden["structure"] is not None:
+            structure = structure_of(hidden["structure"])
+        elif getattr(state, "observation", None) is None:
+            raise InvalidArgumentError(
+                "hidden states of this class are made by the model, and the root has no observation"
+            )
+        else:
+            structure = flatten(self._inference.initial(stack([root_of(state)])).hidden)[1]
+        raw = [columns[f"hidden_{place}"] for place in range(len(hidden["arrays"]))]
+        if not all(len(array) == len(slots) for array in raw):
+            raise InvalidArgumentError("the hidden states are not one for each node")
+        arrays = [
+            from_raw(array, library, dtype, getattr(model, "device", device if library == "torch" else None))
+            for array, (library, dtype, device) in zip(raw, hidden["arrays"], strict=True)
+        ]
+        every = unflatten(structure, iter(arrays))
+        if len(flatten(every)[0]) != len(arrays):
+            raise InvalidArgumentError("the hidden states have another structure")
+        self._inference.restore(every, len(slots), num_actions)
+        self._create_engine(num_actions, unflatten(structure, iter([array[:1] for array in arrays])), 1)
+        self.core.restore(None, columns)
+        self._pool.scatter(slots, every)
 
     def plant(self, evaluated: EvaluatedRoots, keys: Keys, root_actions: RootActions | None = None) -> None:
         """Plants a tree for each evaluated root."""

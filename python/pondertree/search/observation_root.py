@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
 
 from pondertree import validation
-from pondertree.errors import GameContractError, InvalidArgumentError
+from pondertree.errors import EvaluationError, GameContractError, InvalidArgumentError
 from pondertree.evaluators.batch import stack_observations
 from pondertree.game import check_ranges
-from pondertree.models.arrays import library_of, namespace_of
+from pondertree.models.arrays import library_of, namespace_of, number_array
 
 #: Returns pinned memory for an array of a shape and dtype, or None.
 AllocateMemory = Callable[[tuple[int, ...], Any], Any]
@@ -45,6 +45,29 @@ class ObservationRoot:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ObservationRoot, (self.observation, self.allowed, self.mask_size, self.to_play, self.name)
+
+    def root_data(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Returns the root as plain data, and the observation as a column if it is an array of numbers."""
+        names = ("allowed", "mask_size", "to_play", "name")
+        data = {"observation": False, **{name: getattr(self, name) for name in names}}
+        try:
+            return {**data, "observation": True}, {"observation": number_array(self.observation, SINGLE)}
+        except EvaluationError:
+            return data, {}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any], columns: Mapping[str, Any]) -> ObservationRoot:
+        """Returns the root of `root_data`; the observation is a NumPy array."""
+        allowed, size = data["allowed"], data["mask_size"]
+        return cls(
+            columns["observation"] if data["observation"] else None,
+            None
+            if allowed is None
+            else tuple(validation.whole_number(each, "allowed", most=65535) for each in allowed),
+            None if size is None else validation.whole_number(size, "mask_size"),
+            validation.whole_number(data["to_play"], "to_play", most=1),
+            validation.text(data["name"], "name"),
+        )
 
     def legal(self, num_actions: int) -> list[int]:
         """Returns the legal actions, checked against the number of actions; the engine refuses duplicates."""

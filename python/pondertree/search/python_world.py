@@ -11,10 +11,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pondertree._core import Forest as EngineForest
 from pondertree._core import TreeView
 from pondertree.config import SearchConfig
-from pondertree.errors import InternalError
+from pondertree.errors import InternalError, InvalidArgumentError
 from pondertree.game import GameInfo, Position, as_contract_error, play, read_position
 from pondertree.games.lookahead import forced_actions
 from pondertree.games.purity import PlayCheck
@@ -22,6 +25,7 @@ from pondertree.gpu.protocol import ShouldStop
 from pondertree.search.arguments import RootActions
 from pondertree.search.leaf_evaluation import LeafEvaluation, OutOfTime
 from pondertree.search.world import Key, Keys, World
+from pondertree.validation import shown
 
 
 class PythonWorld(World):
@@ -49,6 +53,53 @@ class PythonWorld(World):
         for state, key, searched in zip(roots, each, root_actions or [None] * len(roots), strict=True):
             position = self._read_root(state, searched)
             self._put_root(self.core.plant_external(position.to_play, position.legal, *key), state)
+
+    def saved(self) -> tuple[dict[str, NDArray[Any]], Any]:
+        """Returns the only tree as columns."""
+        columns, hidden = super().saved()
+        if self._forced_depth:
+            left = [self._forced_plies_left[slot] for slot in columns["node_slot"].tolist()]
+            columns["forced_plies"] = np.array(left, dtype=np.uint8)
+        return columns, hidden
+
+    def restore(self, state: Any, columns: dict[str, NDArray[Any]], hidden: Any) -> None:
+        """Creates the engine's forest with a saved tree, whose positions are replayed from its root and checked."""
+        self.create_engine([state])
+        self.core.restore(None, columns)
+        slots, counts = columns["node_slot"].tolist(), columns["node_edges"]
+        plies = columns["forced_plies"].tolist() if self._forced_depth else None
+        if plies is not None and len(plies) != len(slots):
+            raise InvalidArgumentError("forced_plies must have an entry for each node")
+        ends = np.cumsum(counts, dtype=np.int64)
+        linked = np.flatnonzero(columns["edge_child"] >= 0)
+        parents = np.searchsorted(ends, linked, side="right")
+        actions, children = columns["edge_action"][linked], columns["edge_child"][linked]
+        self._put_saved(0, state, columns, ends)
+        # Parents come before their children.
+        for parent, action, child in zip(parents.tolist(), actions.tolist(), children.tolist(), strict=True):
+            if slots[parent] in self._states:
+                self._put_saved(child, play(self._states[slots[parent]], action, self.info.name), columns, ends)
+        if plies is not None:
+            self._forced_plies_left = dict(zip(slots, plies, strict=True))
+
+    def _put_saved(self, node: int, state: Any, columns: dict[str, NDArray[Any]], ends: NDArray[np.int64]) -> None:
+        """Stores the replayed state of a node; raises `InvalidArgumentError` if the node is of another position."""
+        position = read_position(state, self.info)
+        first = int(ends[node - 1]) if node else 0
+        edges = columns["edge_action"][first : int(ends[node])].tolist()
+        is_complete = position.terminal or (node > 0 and not self._forced_depth)
+        fits = len(edges) == len(position.legal) if is_complete else len(edges) > 0
+        if (
+            not fits
+            or not set(edges) <= set(position.legal)
+            or position.terminal != bool(columns["node_end"][node])
+            or position.to_play != int(columns["node_to_play"][node])
+        ):
+            raise InvalidArgumentError(
+                f"the tree does not fit the given state: at node {node} the tree has the actions {shown(edges)}, "
+                f"the game {shown(position.legal)} and to_play {position.to_play}"
+            )
+        self._states[int(columns["node_slot"][node])] = state
 
     def reset(self, index: int, state: Any, key: Key) -> None:
         """Replaces tree `index` by a new one from `state`."""

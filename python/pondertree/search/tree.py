@@ -2,24 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from numpy.typing import NDArray
+
+from pondertree.files import write_columns
 from pondertree.game import move_text
+from pondertree.games.saved_root import game_data, root_data
 from pondertree.result import SearchResult
 from pondertree.search.arguments import Progress
 from pondertree.search.forest import Forest
+from pondertree.search.settings import settings_data
 
 if TYPE_CHECKING:
     import chess
 
 
 class Tree:
-    """A single tree. Returned by `Search.tree`."""
+    """A single tree. Returned by `Search.tree`; `save` writes it to a file, and `load_tree` reads it."""
 
-    def __init__(self, forest: Forest) -> None:
+    def __init__(self, forest: Forest, search: Any) -> None:
         self._forest = forest
+        #: The `Search` whose calls are counted, and its settings as they are now; None in a read-only tree.
+        self._search = search
+        self._settings = None if search is None else search.with_seed(search.drawn_seed)
+
+    @classmethod
+    def _restore(cls, search: Any, state: Any, data: Mapping[str, Any], columns: dict[str, NDArray[Any]]) -> Self:
+        """Returns the tree of saved data and columns, which continues bit for bit; `state` is its root."""
+        search = search.with_seed(data["search_seed"], data["calls"])
+        info = search.describe(state)
+        config = search.config(info)
+        world = search.world(info, config)
+        world.restore(state, columns, data["hidden"])
+        return cls(Forest._restore(config, world, state, data, search.limits, search.next_call), search)
+
+    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Returns the arguments `data` and `columns` of `_restore`."""
+        data, columns = self._forest._saved()
+        assert self._search is not None, "a read-only forest refuses"
+        return {**data, "search_seed": self._search.drawn_seed, "calls": self._search.calls}, columns
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the tree and the state of its search to a file, which `load_tree` reads (docs/trees.md)."""
+        data, columns = self._saved()
+        root, of_root = root_data(self.state)
+        about = {"kind": "tree", "game": game_data(self._forest._info), "root": root}
+        write_columns(path, {**about, "settings": settings_data(self._settings), **data}, {**columns, **of_root})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Returns the arguments of `_restore` for pickle and copy, with search and state as objects."""
+        if self._search is None:
+            return type(self), (self._forest, None)
+        return type(self)._restore, (self._settings, self.state, *self._saved())
 
     @property
     def state(self) -> Any:

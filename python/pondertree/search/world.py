@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from numpy.typing import NDArray
+
 from pondertree._core import Forest as EngineForest
 from pondertree.config import SearchConfig
 from pondertree.errors import InvalidArgumentError
@@ -52,6 +54,15 @@ class World(ABC):
     @abstractmethod
     def plant(self, roots: Any, keys: Keys, root_actions: RootActions | None = None) -> None:
         """Plants a tree for each root of `create_engine`; with `root_actions`, only these are searched at the roots."""
+
+    def saved(self) -> tuple[dict[str, NDArray[Any]], Any]:
+        """Returns the only tree as columns, and plain data about its hidden states (None without)."""
+        self.synchronize()
+        return self.core.columns(), None
+
+    @abstractmethod
+    def restore(self, state: Any, columns: dict[str, NDArray[Any]], hidden: Any) -> None:
+        """Creates the engine's forest with the tree of `saved`, whose root is `state`."""
 
     @abstractmethod
     def reset(self, index: int, state: Any, key: Key) -> None:
