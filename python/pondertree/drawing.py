@@ -13,7 +13,7 @@ BOX_WIDTH, BOX_HEIGHT, GAP_X, GAP_Y, MARGIN = 62, 58, 8, 40, 6
 FILLS = {1: "#cfe3c0", -1: "#f2c9c0", 0: "#dcdcdc", None: "#fbf8ef"}
 #: The size of the tree in notebooks: moves below each position, on so many levels.
 NOTEBOOK_DEPTH, NOTEBOOK_WIDTH = 2, 3
-#: The most moves of a table, characters of a move and of a line of moves, lines and columns of a text, size of a picture.
+#: Limits there: moves of the table, characters of a move and of a line of moves, size of a text and of a picture.
 MAX_MOVES, MAX_LABEL, MAX_LINE, MAX_ROWS, MAX_COLUMNS, MAX_PICTURE = 10, 32, 64, 40, 100, 1 << 18
 #: What XML cannot represent even escaped.
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -259,7 +259,7 @@ def to_svg(root: TreeNode, depth: int = 2, width: int = 4) -> str:
                 f'fill="none" stroke="#7a8b6f" stroke-width="{0.7 + 7 * share:.1f}" stroke-linecap="round"/>'
             )
         move, visits, value = texts[id(node)]
-        stroke = 'stroke="#22281e" stroke-width="2.5"' if id(node) in line else 'stroke="#4d5a45"'
+        stroke = 'stroke="#c07a12" stroke-width="3"' if id(node) in line else 'stroke="#4d5a45"'
         boxes.append(
             f'<rect x="{x - box / 2:.1f}" y="{y}" width="{box}" height="{BOX_HEIGHT}" rx="8" '
             f'fill="{FILLS[for_chooser(node)]}" {stroke}/>'
@@ -283,6 +283,7 @@ def to_html(root: TreeNode, moves: Sequence[RootMove], action: int | None, summa
     those of the page.
     """
     selected = next((row.move for row in moves if row.action == action), "not searched yet")
+    value = value_text(root) if root.proven is not None else f"value {value_text(root)}"
     names = ("move", "visits", "share", "Q", "prior", "proven", "expected line")
     rows = [
         (
@@ -300,7 +301,7 @@ def to_html(root: TreeNode, moves: Sequence[RootMove], action: int | None, summa
     body = "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in row)}</tr>" for row in rows)
     more = f"<p>and {len(moves) - MAX_MOVES:,} more moves</p>" if len(moves) > MAX_MOVES else ""
     return (
-        f"<div><p><b>{label(selected)}</b> {value_text(root)}, {label(summary, MAX_COLUMNS)}</p>"
+        f"<div><p><b>{label(selected)}</b>, {value}, {label(summary, MAX_COLUMNS)}</p>"
         '<div style="display:flex;flex-wrap:wrap;gap:1em;align-items:flex-start">'
         f"<div>{_position(root.state)}</div><div><table><tr>{head}</tr>{body}</table>{more}</div></div>"
         f"{_image(to_svg(root, NOTEBOOK_DEPTH, NOTEBOOK_WIDTH), 'search tree')}</div>"

@@ -1,13 +1,13 @@
 """Calls from asyncio code: a search runs in a worker thread, the coroutines of its evaluator in the event loop.
 
-The task that awaits a search also awaits the coroutine of each batch, so that cancelling the task cancels both, and what
-the coroutine raises is raised in the search.
+The task that awaits a search also awaits the coroutine of each batch, so that cancelling the task cancels both, and
+what the coroutine raises is raised in the search.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -52,10 +52,13 @@ class WorkerCall:
         from concurrent.futures import Future
 
         reply = self._reply = Future()
-        self._loop.call_soon_threadsafe(self._requests.put_nowait, (awaitable, reply))
-        if self._is_cancelled:
-            reply.cancel()
-        return reply.result()
+        try:
+            self._loop.call_soon_threadsafe(self._requests.put_nowait, (awaitable, reply))
+            if self._is_cancelled:
+                reply.cancel()
+            return reply.result()
+        finally:
+            close(awaitable)
 
     @contextmanager
     def stopping(self, stop: Callable[[], None]) -> Iterator[None]:
@@ -79,7 +82,6 @@ class WorkerCall:
         while (request := await self._requests.get()) is not None:
             awaitable, reply = request
             if not reply.set_running_or_notify_cancel():
-                close(awaitable)
                 continue
             try:
                 answer = await awaitable
@@ -156,6 +158,6 @@ def awaited(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def close(awaitable: Any) -> None:
-    """Closes a coroutine that is not awaited."""
-    if hasattr(awaitable, "close"):
+    """Closes a coroutine, which otherwise warns if nothing awaits it."""
+    if isinstance(awaitable, Coroutine):
         awaitable.close()
