@@ -1,4 +1,4 @@
-"""Searches in asyncio code: `arun`, `asimulate`, coroutine evaluators, cancellation."""
+"""Searches in asyncio code: `arun`, `asimulate`, coroutine evaluators."""
 
 from __future__ import annotations
 
@@ -7,104 +7,28 @@ import contextvars
 import pickle
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.coroutines import PRESETS, Coroutines, Outputs, workers
 from tests.support.forests import made
 from tests.support.models import TableModel
-from tests.support.search_helpers import Failing, Hashed, PythonGame, fingerprint, hashed_value, random_position
+from tests.support.search_helpers import Failing, Hashed, PythonGame, fingerprint, random_position
 
 import pondertree
-from pondertree.evaluators import Cached, Symmetric, symmetries_of
-from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.games import ConnectFour, Othello, TicTacToe
 
-#: Seconds; generous, since loaded machines wait for a core.
-LATEST = 2.0
 BOTH = pytest.mark.parametrize("wrap", [False, True], ids=["compiled", "python"])
 
 
 @pytest.fixture(autouse=True)
 def _no_thread_is_left() -> Iterator[None]:
     yield
-    assert not [thread for thread in threading.enumerate() if thread.name == "pondertree"]
-
-
-class Outputs:
-    """Pseudorandom logits and values of observations, whose sums are exact in any order."""
-
-    def __init__(self, actions: int = 9) -> None:
-        self.actions = actions
-
-    def evaluate(self, observations: Any) -> tuple[Any, Any]:
-        values = np.array([round(64 * hashed_value(row)) / 64 for row in observations])
-        return np.outer(values * 64, np.arange(1, self.actions + 1)) % 7, values
-
-
-class StateOutputs:
-    """The same outputs of states."""
-
-    def evaluate_states(self, states: Any) -> tuple[Any, Any]:
-        return Outputs().evaluate([state.observation() for state in states])
-
-
-class Coroutines:
-    """The methods of an evaluator or a model as coroutine functions; counts the calls that run at once."""
-
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-        self.busy = self.most_busy = 0
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        method = getattr(self._inner, name)
-
-        async def call(*arguments: Any) -> Any:
-            self.busy += 1
-            self.most_busy = max(self.most_busy, self.busy)
-            try:
-                await asyncio.sleep(0)
-                return method(*arguments)
-            finally:
-                self.busy -= 1
-
-        return call
-
-
-Wrap = Callable[[Any], Any]
-
-
-def symmetric(evaluator: Any) -> Any:
-    return Cached(Symmetric(evaluator, symmetries_of("tictactoe")))
-
-
-#: Searches with an evaluator or model as it is, or as coroutines, and the game.
-PRESETS: dict[str, tuple[Callable[..., Any], Callable[[], Any]]] = {
-    "UCT": (lambda wrap, **options: pondertree.UCT(**options), ConnectFour),
-    "UCT, evaluator": (lambda wrap, **options: pondertree.UCT(evaluator=wrap(Outputs(65)), **options), Othello),
-    "UCT, truncated playouts": (
-        lambda wrap, **options: pondertree.UCT(evaluator=wrap(Outputs()), max_depth=3, **options),
-        lambda: PythonGame(TicTacToe()),
-    ),
-    "AlphaZero": (lambda wrap, **options: pondertree.AlphaZero(wrap(Outputs()), **options), TicTacToe),
-    "AlphaZero, states": (
-        lambda wrap, **options: pondertree.AlphaZero(wrap(StateOutputs()), **options),
-        lambda: PythonGame(TicTacToe()),
-    ),
-    "AlphaZero, wrappers": (
-        lambda wrap, **options: pondertree.AlphaZero(symmetric(wrap(Outputs())), **options),
-        TicTacToe,
-    ),
-    "Gumbel": (lambda wrap, **options: pondertree.Gumbel(wrap(Outputs()), **options), TicTacToe),
-    "Gumbel, model": (lambda wrap, **options: pondertree.Gumbel(model=wrap(TableModel(9)), **options), TicTacToe),
-    "MuZero": (lambda wrap, **options: pondertree.MuZero(wrap(TableModel(9)), **options), TicTacToe),
-    "Hybrid": (lambda wrap, **options: pondertree.Hybrid(**options), Chess),
-    "Hybrid, evaluator": (lambda wrap, **options: pondertree.Hybrid(wrap(Outputs(4672)), **options), Chess),
-}
+    assert not workers()
 
 
 @settings(max_examples=40)
@@ -250,6 +174,21 @@ def test_coroutine_is_called_once_per_batch_in_the_event_loop() -> None:
     assert len(sizes) < 3 * 65 / 6
 
 
+def test_functions_are_called_in_the_context_of_the_caller() -> None:
+    variable = contextvars.ContextVar("variable", default=0)
+    seen: set[tuple[int, bool]] = set()
+
+    def note(*_: Any) -> None:
+        seen.add((variable.get(), threading.current_thread() is threading.main_thread()))
+
+    async def work() -> None:
+        variable.set(5)
+        await pondertree.UCT(5).arun(ConnectFour(), progress=note)
+
+    asyncio.run(work())
+    assert seen == {(5, False)}
+
+
 def test_coroutine_may_await_another_search() -> None:
     async def evaluate(observations: np.ndarray) -> Any:
         inner = await pondertree.UCT(8, seed=1).arun([TicTacToe()] * len(observations))
@@ -324,125 +263,3 @@ def test_other_errors_propagate() -> None:
         assert (await pondertree.UCT(100).arun(ConnectFour())).simulations == 100
 
     asyncio.run(work())
-
-
-# --- Cancelling ---------------------------------------------------------------------------------------------------
-
-
-class Hanging(Hashed):
-    """Hangs in its fifth call."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.cleaned_up = False
-
-    async def evaluate(self, observations: np.ndarray) -> Any:  # type: ignore[override]
-        answer = super().evaluate(observations)
-        if self.calls == 5:
-            try:
-                await asyncio.sleep(60)
-            finally:
-                await asyncio.sleep(0.01)
-                self.cleaned_up = True
-        return answer
-
-
-async def seconds_to_cancel(task: asyncio.Task[Any]) -> float:
-    """Cancels a task after a moment; returns the seconds until it has ended."""
-    await asyncio.sleep(0.1)
-    begun = time.perf_counter()
-    assert not task.done()
-    assert task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    return time.perf_counter() - begun
-
-
-@BOTH
-@pytest.mark.parametrize("evaluator", [None, Hashed, Hanging])
-def test_cancelling_stops_promptly_and_keeps_complete_batches(wrap: bool, evaluator: Any) -> None:
-    async def work() -> None:
-        made_evaluator = None if evaluator is None else evaluator()
-        options: dict[str, Any] = {"seed": 3, "in_flight": 2}
-        tree = pondertree.UCT(evaluator=made_evaluator, **options).tree(made(Othello(), wrap))
-        assert await seconds_to_cancel(asyncio.create_task(tree.asimulate(seconds=60))) < LATEST
-        assert not [thread for thread in threading.enumerate() if thread.name == "pondertree"]
-        done = tree.result().simulations
-        assert done == tree.result().visits.sum() > 0
-        if isinstance(made_evaluator, Hanging):
-            assert made_evaluator.cleaned_up
-            assert done < 10
-        whole = pondertree.UCT(evaluator=None if evaluator is None else Hashed(), **options).tree(made(Othello(), wrap))
-        assert fingerprint(tree.result()) == fingerprint(whole.simulate(done).result())
-        await tree.asimulate(20)
-        assert fingerprint(tree.result()) == fingerprint(whole.simulate(20).result())
-
-    asyncio.run(work())
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_can_be_cancelled(name: str) -> None:
-    make, start = PRESETS[name]
-    limit = {"num_simulations": 10**6} if name.startswith("Gumbel") else {"time_limit": 60.0, "solve": False}
-    search = make(Coroutines, **limit)
-
-    async def work() -> float:
-        return await seconds_to_cancel(asyncio.create_task(search.arun([start()] * 2)))
-
-    assert asyncio.run(work()) < LATEST
-
-
-def test_timeout_and_second_cancel() -> None:
-    async def work() -> None:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.1):
-                await pondertree.UCT(time_limit=60).arun(Othello())
-        begun = threading.Event()
-        released = threading.Event()
-
-        def evaluate(observations: np.ndarray) -> Any:
-            begun.set()
-            released.wait(60)
-            return Hashed().evaluate(observations)
-
-        task = asyncio.create_task(pondertree.UCT(time_limit=60, evaluator=evaluate).arun(ConnectFour()))
-        while not begun.is_set():
-            await asyncio.sleep(0.01)
-        for _ in range(2):
-            task.cancel()
-            await asyncio.sleep(0.05)
-            assert not task.done(), "a call of the evaluator is not abandoned"
-        released.set()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(work())
-
-
-@pytest.mark.parametrize("evaluator", [None, Hanging])
-def test_closing_the_coroutine_ends_the_search(evaluator: Any) -> None:
-    """Python closes coroutines of a loop that was stopped without cancelling its tasks."""
-    loop = asyncio.new_event_loop()
-    coroutine = pondertree.UCT(time_limit=60, evaluator=evaluator and evaluator()).arun(Othello())
-
-    async def drive() -> None:
-        coroutine.send(None)
-        await asyncio.sleep(0.1)
-
-    loop.run_until_complete(drive())
-    begun = time.perf_counter()
-    coroutine.close()
-    assert time.perf_counter() - begun < LATEST
-    loop.close()
-
-
-def test_end_of_the_program_cancels() -> None:
-    async def work() -> None:
-        tasks.append(asyncio.create_task(pondertree.UCT(time_limit=60, evaluator=Hanging()).arun(Othello())))
-        await asyncio.sleep(0.1)
-
-    tasks: list[asyncio.Task[Any]] = []
-    begun = time.perf_counter()
-    asyncio.run(work())
-    assert time.perf_counter() - begun < LATEST
-    assert tasks[0].cancelled()
