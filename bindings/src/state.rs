@@ -297,6 +297,11 @@ macro_rules! state_class {
                 guarded(|| Ok(self.0.to_string()))
             }
 
+            /// Returns the board as SVG, for notebooks.
+            fn _repr_svg_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+                slf.py().import("pondertree.games.board_svg")?.call_method1("board_svg", (slf,))
+            }
+
             fn __repr__(&self) -> PyResult<String> {
                 guarded(|| Ok(self.0.represent(stringify!($name))))
             }

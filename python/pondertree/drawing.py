@@ -1,14 +1,22 @@
-"""Drawings of a tree as text, Graphviz DOT, JSON and SVG, without dependencies; the best move comes first."""
+"""Drawings of a tree as text, Graphviz DOT, JSON, SVG and HTML, without dependencies; the best move comes first."""
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Iterator, Mapping
-from html import escape
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape, unescape
 from typing import Any, Protocol
 
 BOX_WIDTH, BOX_HEIGHT, GAP_X, GAP_Y, MARGIN = 62, 58, 8, 40, 6
 FILLS = {1: "#cfe3c0", -1: "#f2c9c0", 0: "#dcdcdc", None: "#fbf8ef"}
+#: The size of the tree in notebooks: moves below each position, on so many levels.
+NOTEBOOK_DEPTH, NOTEBOOK_WIDTH = 2, 3
+#: Limits there: moves of the table, characters of a move and of a line of moves, size of a text and of a picture.
+MAX_MOVES, MAX_LABEL, MAX_LINE, MAX_ROWS, MAX_COLUMNS, MAX_PICTURE = 10, 32, 64, 40, 100, 1 << 18
+#: What XML cannot represent even escaped.
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class SearchedNode(Protocol):
@@ -26,6 +34,29 @@ class SearchedNode(Protocol):
     def distance(self) -> int | None: ...
 
 
+class RootMove(Protocol):
+    """The interface of a move at the root for tables; see `pondertree.MoveStatistics`."""
+
+    @property
+    def action(self) -> int: ...
+    @property
+    def move(self) -> str: ...
+    @property
+    def visits(self) -> int: ...
+    @property
+    def share(self) -> float: ...
+    @property
+    def prior(self) -> float: ...
+    @property
+    def q(self) -> float: ...
+    @property
+    def proven(self) -> int | None: ...
+    @property
+    def distance(self) -> int | None: ...
+    @property
+    def pv(self) -> Sequence[str]: ...
+
+
 class TreeNode(SearchedNode, Protocol):
     """The interface of a node for drawings; see `pondertree.Node`."""
 
@@ -37,6 +68,8 @@ class TreeNode(SearchedNode, Protocol):
     def slot(self) -> int | None: ...
     @property
     def move(self) -> str: ...
+    @property
+    def state(self) -> Any: ...
     @property
     def prior(self) -> float: ...
     @property
@@ -63,11 +96,21 @@ def value_text(node: TreeNode) -> str:
     """Returns the value or proven result, for the player who chose the move (at the root: for the player to move)."""
     proven = for_chooser(node)
     if proven is not None:
-        word = {1: "win", 0: "draw", -1: "loss"}[proven]
         # Plies count from where the move is chosen, itself included, so that the root and its best move agree.
-        plies = (node.distance or 0) + (node.parent is not None)
-        return f"{word} in {plies}" if plies else word
+        return proven_text(proven, (node.distance or 0) + (node.parent is not None))
     return f"{sign_of(node) * node.q_value:+.3f}"
+
+
+def proven_text(proven: int, plies: int) -> str:
+    """Returns a proven result in words."""
+    word = {1: "win", 0: "draw", -1: "loss"}[proven]
+    return f"{word} in {plies}" if plies else word
+
+
+def label(text: str, longest: int = MAX_LABEL) -> str:
+    """Returns text of a game for XML: truncated and escaped."""
+    shown = text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return escape(NOT_XML.sub("\ufffd", shown))
 
 
 def merit(child: TreeNode) -> tuple[int, int, int]:
@@ -185,9 +228,10 @@ def to_svg(root: TreeNode, depth: int = 2, width: int = 4) -> str:
     """
     nodes = list(walk(root, depth, width))
     line = best_line(root, depth, width)
-    texts = {id(node): (node.move or "root", f"{node.visit_count:,}", value_text(node)) for node, _ in nodes}
+    texts = {id(node): (label(node.move or "root"), f"{node.visit_count:,}", value_text(node)) for node, _ in nodes}
     # Text widths are estimates for Helvetica in the two sizes.
-    box = max(BOX_WIDTH, *(round(max(8 * len(move), 6.2 * len(visits)) + 12) for move, visits, _ in texts.values()))
+    longest = (max(8 * len(unescape(move)), 6.2 * len(visits)) for move, visits, _ in texts.values())
+    box = max(BOX_WIDTH, *(round(width + 12) for width in longest))
     # Leaves take the next column, from the right, since the walk is read backwards; inner nodes are centred
     # over their children.
     places: dict[int, float] = {}
@@ -214,8 +258,8 @@ def to_svg(root: TreeNode, depth: int = 2, width: int = 4) -> str:
                 f'<path d="M{above:.1f} {y - GAP_Y} C{above:.1f} {half:.1f} {x:.1f} {half:.1f} {x:.1f} {y}" '
                 f'fill="none" stroke="#7a8b6f" stroke-width="{0.7 + 7 * share:.1f}" stroke-linecap="round"/>'
             )
-        move, visits, value = map(escape, texts[id(node)])
-        stroke = 'stroke="#22281e" stroke-width="2.5"' if id(node) in line else 'stroke="#4d5a45"'
+        move, visits, value = texts[id(node)]
+        stroke = 'stroke="#c07a12" stroke-width="3"' if id(node) in line else 'stroke="#4d5a45"'
         boxes.append(
             f'<rect x="{x - box / 2:.1f}" y="{y}" width="{box}" height="{BOX_HEIGHT}" rx="8" '
             f'fill="{FILLS[for_chooser(node)]}" {stroke}/>'
@@ -227,6 +271,54 @@ def to_svg(root: TreeNode, depth: int = 2, width: int = 4) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total} {height}" width="{total}" height="{height}" '
         'font-family="Helvetica, Arial, sans-serif" font-size="13" fill="#22281e" text-anchor="middle" role="img">'
-        f"<title>{escape(f'Search tree: {root.visit_count:,} visits{best}')}</title>"
+        f"<title>Search tree: {root.visit_count:,} visits{best}</title>"
         f"{''.join(lines)}{''.join(boxes)}</svg>"
     )
+
+
+def to_html(root: TreeNode, moves: Sequence[RootMove], action: int | None, summary: str) -> str:
+    """Returns a card for notebooks: the position, a table of the best moves and the top of the tree.
+
+    `action` is the selected one. Pictures are embedded, so that nothing in them is executed or loaded; colours are
+    those of the page.
+    """
+    selected = next((row.move for row in moves if row.action == action), "not searched yet")
+    value = value_text(root) if root.proven is not None else f"value {value_text(root)}"
+    names = ("move", "visits", "share", "Q", "prior", "proven", "expected line")
+    rows = [
+        (
+            label(row.move),
+            f"{row.visits:,}",
+            f"{row.share:.1%}",
+            f"{row.q:+.3f}" if row.q == row.q else "",
+            f"{row.prior:.1%}",
+            "" if row.proven is None else proven_text(row.proven, row.distance or 0),
+            label(" ".join(row.pv), MAX_LINE),
+        )
+        for row in moves[:MAX_MOVES]
+    ]
+    head = "".join(f"<th>{name}</th>" for name in names)
+    body = "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in row)}</tr>" for row in rows)
+    more = f"<p>and {len(moves) - MAX_MOVES:,} more moves</p>" if len(moves) > MAX_MOVES else ""
+    return (
+        f"<div><p><b>{label(selected)}</b>, {value}, {label(summary, MAX_COLUMNS)}</p>"
+        '<div style="display:flex;flex-wrap:wrap;gap:1em;align-items:flex-start">'
+        f"<div>{_position(root.state)}</div><div><table><tr>{head}</tr>{body}</table>{more}</div></div>"
+        f"{_image(to_svg(root, NOTEBOOK_DEPTH, NOTEBOOK_WIDTH), 'search tree')}</div>"
+    )
+
+
+def _position(state: Any) -> str:
+    """Returns the picture of a state that draws itself for notebooks, or its text."""
+    draw = getattr(state, "_repr_svg_", None)
+    picture = draw() if callable(draw) else None
+    if isinstance(picture, str) and len(picture) <= MAX_PICTURE:
+        return _image(picture, "position")
+    lines = str(state)[: MAX_ROWS * MAX_COLUMNS].split("\n")[:MAX_ROWS]
+    text = "\n".join(label(line, MAX_COLUMNS) for line in lines)
+    return f"<pre>{text}</pre>"
+
+
+def _image(picture: str, name: str) -> str:
+    data = base64.b64encode(picture.encode("utf-8", "replace")).decode()
+    return f'<img alt="{name}" style="max-width:100%;max-height:30em" src="data:image/svg+xml;base64,{data}"/>'

@@ -329,6 +329,11 @@ class Node(ReadOnly):
 
         return to_svg(self, depth, width)
 
+    def _repr_svg_(self) -> str:
+        from pondertree.drawing import NOTEBOOK_DEPTH, NOTEBOOK_WIDTH
+
+        return self.to_svg(NOTEBOOK_DEPTH, NOTEBOOK_WIDTH)
+
     def to_json(self, depth: int | None = None, width: int | None = None) -> str:
         """Returns the tree, or its top, as JSON."""
         from pondertree.drawing import to_json

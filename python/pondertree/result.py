@@ -310,6 +310,13 @@ class SearchResult(ReadOnly):
         """Allocated bytes of the tree."""
         return int(self._view.bytes)
 
+    def _repr_html_(self) -> str:
+        from pondertree.drawing import to_html
+
+        action = None if self._is_unsearched else self._chosen[1]
+        summary = f"{self.simulations:,} simulations in {self.elapsed:.2f} s, seed {self.seed}"
+        return to_html(self.root, self.moves, action, summary)
+
     def __repr__(self) -> str:
         # Not `action`, which warns of a tree without simulations.
         action = self._chosen[1]

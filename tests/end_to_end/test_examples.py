@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,18 @@ def test_robot_example_reaches_flag() -> None:
     for name in ("MuZero", "Gumbel"):
         assert f"{name}: right right right down down, paid +1" in done.stdout
     assert "Exact is 0.815" in done.stdout
+
+
+def test_async_service_example_is_faster_with_leaves_in_flight() -> None:
+    done = subprocess.run([sys.executable, EXAMPLES / "async_service.py"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    most = [int(re.findall(r"at most (\d+) requests", line)[0]) for line in lines[:3]]
+    assert most[:2] == [1, 16]
+    assert 16 < most[2] <= 32
+    # Loaded machines reach less than 13 and 29.
+    assert min(float(number) for number in re.findall(r"\d+\.\d", lines[3])) > 3
 
 
 def test_examples_have_less_than_hundred_lines() -> None:

@@ -12,6 +12,7 @@ from pondertree import validation
 from pondertree._core import Chess
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import EvaluationError, PondertreeError, UsageError
+from pondertree.evaluators.awaiting import awaited
 from pondertree.games.chess_interop import NUM_ACTIONS, adapt_chess_state, legal_action
 
 #: Priors are stored as float32.
@@ -79,7 +80,7 @@ class PolicyEvaluator:
         """Fills the priors of one state and returns its value."""
         name = type(self.network).__name__
         try:
-            answer = self.network.evaluate(state)
+            answer = awaited(self.network.evaluate, state)
         except UsageError:
             # Re-entry into the running search: that message is clearer.
             raise

@@ -2,7 +2,7 @@
 
 An evaluator is an object with `evaluate(observations) -> (policy_logits [B, num_actions], values [B])`, or a plain
 function of that form; or an object with `evaluate_states(states)` of the same form, for heuristics on the
-states themselves. Beyond two players values are `[B, num_players]`.
+states themselves. Beyond two players values are `[B, num_players]`. Both may be coroutine functions, for `Search.arun`.
 
 `Uniform` and `Rollout` run inside the engine. Adapters: `Torch`, `Onnx`, `Keras`, `Jax`, and `Function` for a function
 whose policy is probabilities. Wrappers: `Cached`, `Symmetric`. Modules are imported on first access here, network

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.errors import EvaluationError
+from pondertree.evaluators.awaiting import awaited
 from pondertree.evaluators.batch import Packed
 from pondertree.evaluators.outputs import check_policy, read_numbers
 from pondertree.evaluators.protocol import FORMS, check_evaluator, observer_of
@@ -64,18 +65,18 @@ def can_take_packed(evaluator: Any) -> bool:
 
 def call_states(evaluator: Any, states: list[Any]) -> Arrays:
     """(policy [B, num_actions] or None, values [B, ...])."""
-    return _arrays(evaluator.evaluate_states(states), len(states))
+    return _arrays(awaited(evaluator.evaluate_states, states), len(states))
 
 
 def call_observations(evaluator: Any, observations: NDArray[np.float32]) -> Arrays:
     """(policy [B, num_actions] or None, values [B, ...])."""
-    return _arrays(observer_of(evaluator)(observations), len(observations))
+    return _arrays(awaited(observer_of(evaluator), observations), len(observations))
 
 
 def call_packed(evaluator: Any, packed: Packed) -> Arrays:
     """(policy of the legal actions [L] or None, values [B, ...]), from the packed form if the evaluator has it."""
     if hasattr(evaluator, "evaluate_packed"):
-        policy, values = _pair(evaluator.evaluate_packed(packed))
+        policy, values = _pair(awaited(evaluator.evaluate_packed, packed))
         if policy is not None:
             policy = check_policy(policy, (len(packed.legal_actions),), packed.legal_offsets)
         return policy, _values(values, len(packed))

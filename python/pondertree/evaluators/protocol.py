@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.errors import EvaluationError, InvalidArgumentError, call_evaluator
+from pondertree.evaluators.awaiting import awaited
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.outputs import check_policy, check_values
 from pondertree.game import GameInfo
@@ -102,11 +103,11 @@ def evaluate_batch(evaluator: Any, batch: Batch) -> EvaluatorOutput:
     """Evaluates a batch in the fastest form that both support; validates shapes, dtypes and values."""
     packed = batch.packed() if hasattr(evaluator, "evaluate_packed") and batch.packed is not None else None
     if packed is not None:
-        answer = call_evaluator(evaluator.evaluate_packed, packed)
+        answer = call_evaluator(awaited, evaluator.evaluate_packed, packed)
     elif hasattr(evaluator, "evaluate_states"):
-        answer = call_evaluator(evaluator.evaluate_states, batch.states())
+        answer = call_evaluator(awaited, evaluator.evaluate_states, batch.states())
     else:
-        answer = call_evaluator(observer_of(evaluator), batch.observations())
+        answer = call_evaluator(awaited, observer_of(evaluator), batch.observations())
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise EvaluationError(f"the evaluator returned {shown(answer, 80)}: it must return (policy_logits, values)")
     policy, values = answer

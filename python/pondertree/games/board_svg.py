@@ -114,7 +114,7 @@ def _grid(columns: int, rows: int, colour: str) -> str:
 
 
 def _lines(columns: int, rows: int) -> str:
-    return _grid(columns, rows, FAINT)
+    return _rectangle(columns, rows, 'fill="#fbf8ef"') + _grid(columns, rows, FAINT)
 
 
 def _felt(columns: int, rows: int) -> str:

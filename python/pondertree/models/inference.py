@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.errors import EvaluationError, PondertreeError
+from pondertree.evaluators.awaiting import awaited
 from pondertree.models.hidden import LEAF, Layout, flatten, unflatten
 from pondertree.models.protocol import check_model
 from pondertree.models.responses import InitialOutput, RecurrentOutput, check_root, check_step
@@ -37,7 +38,7 @@ class Inference:
         """Returns hidden states, logits and values of observations [B, ...], which the model gets unchanged."""
         rows = len(observations)
         try:
-            output = self.model.initial_inference(observations)
+            output = awaited(self.model.initial_inference, observations)
         except PondertreeError:
             raise
         except Exception as error:
@@ -65,7 +66,7 @@ class Inference:
     def call_recurrent(self, hidden: Any, actions: NDArray[np.int64]) -> Any:
         """Calls the model; returns its unchecked output, which `check` validates."""
         try:
-            return self.model.recurrent_inference(hidden, self._send(actions))
+            return awaited(self.model.recurrent_inference, hidden, self._send(actions))
         except PondertreeError:
             raise
         except Exception as error:

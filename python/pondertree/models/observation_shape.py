@@ -7,6 +7,7 @@ from typing import Any
 from pondertree import validation
 from pondertree.config import MAX_WRAPPED
 from pondertree.errors import InvalidArgumentError
+from pondertree.evaluators.awaiting import awaited
 from pondertree.models.arrays import namespace_of
 from pondertree.models.responses import check_column, check_logits, root_parts
 
@@ -92,7 +93,7 @@ class ObservationShape:
         """Whether the model returns valid outputs for two rows of this observation."""
         try:
             rows = namespace_of(observation).stack([observation, observation])
-            _, policy, value = root_parts(self._model.initial_inference(rows))
+            _, policy, value = root_parts(awaited(self._model.initial_inference, rows))
             check_logits(policy, 2, None)
             check_column(value, 2, "value")
         except MemoryError:

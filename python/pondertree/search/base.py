@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pondertree import validation
 from pondertree.config import SearchConfig, SearchOptions
 from pondertree.errors import InvalidArgumentError
+from pondertree.evaluators.awaiting import in_worker
 from pondertree.game import GameInfo, describe, game_is_over, is_over
 from pondertree.games import name_of_info
 from pondertree.games.chess_interop import adapt_state, to_state, to_states
@@ -183,6 +184,19 @@ class Search(SearchOptions, ABC):
             states, many, temperature, add_noise, seeds, root_actions, progress
         )
         return results
+
+    async def arun(self, state: Any = None, **arguments: Any) -> Any:
+        """Returns what `run` returns for the same arguments, while the event loop of asyncio continues.
+
+        The search runs in a worker thread, where `progress` and an evaluator that is no coroutine function are called,
+        too. Coroutine functions are awaited in the event loop, one coroutine per batch. Searches that are awaited at
+        once are numbered in the order in which they start. Cancelling ends the search after the batch under way, and
+        cancels its coroutine.
+        """
+        seed, call = self.next_call()
+        search = self.with_seed(seed)
+        search._calls = call
+        return await in_worker(lambda: search.run(state, **arguments))
 
     def _run(
         self,

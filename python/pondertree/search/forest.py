@@ -15,6 +15,7 @@ from pondertree import validation
 from pondertree._core import TreeView
 from pondertree.config import SearchConfig
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, UsageError
+from pondertree.evaluators.awaiting import in_worker, stopped_by_cancelling
 from pondertree.game import as_contract_error, move_text, refuse_finished
 from pondertree.games import name_of_info
 from pondertree.games.chess_interop import check_action, to_state
@@ -120,15 +121,20 @@ class Forest:
                     self._world.set_noise(index, enabled)
             self._core.allow(counts)
             self._world.prepare_run(counts, is_exact=limit is None)
-            if self._world.runs_in_engine:
-                self._core.run(limit, progress)
-            else:
-                self._run_batches(None if limit is None else begun + limit, progress)
+            with stopped_by_cancelling(self.stop):
+                if self._world.runs_in_engine:
+                    self._core.run(limit, progress)
+                else:
+                    self._run_batches(None if limit is None else begun + limit, progress)
         finally:
             self._busy = False
             passed = time.perf_counter() - begun
             self._elapsed = [elapsed + passed for elapsed in self._elapsed]
         return self
+
+    async def asimulate(self, n: int | Sequence[int] | None = None, **arguments: Any) -> Forest:
+        """Does as `simulate` with the same arguments, in a worker thread; see `Search.arun`."""
+        return await in_worker(lambda: self.simulate(n, **arguments))
 
     def _run_batches(self, deadline: float | None, progress: Progress | None) -> None:
         """Runs batches until every tree has its simulations; an unfinished batch is rolled back."""

@@ -76,6 +76,11 @@ class Tree:
         self._forest.simulate(n, seconds=seconds, add_noise=add_noise, progress=progress)
         return self
 
+    async def asimulate(self, n: int | None = None, **arguments: Any) -> Tree:
+        """Does as `simulate` with the same arguments, in a worker thread; see `Search.arun`."""
+        await self._forest.asimulate(n, **arguments)
+        return self
+
     def result(self, *, temperature: float | None = None) -> SearchResult:
         """Returns the result so far."""
         return self._forest.result(0, temperature=temperature)
@@ -116,6 +121,9 @@ class Tree:
     def trace(self) -> list[dict[str, Any]]:
         """Returns every simulation, in the format of the reference implementation; needs `trace=True`."""
         return self._forest.trace(0)
+
+    def _repr_html_(self) -> str:
+        return self.result()._repr_html_()
 
     def __repr__(self) -> str:
         result = self.result()
