@@ -143,11 +143,15 @@ class SearchResult(ReadOnly):
         self._warn_if_unsearched()
         return self._chosen[1]
 
-    def _warn_if_unsearched(self) -> None:
-        """Issues one `UnsearchedWarning` if no move has a visit although there are several and nothing is proven."""
+    @property
+    def _is_unsearched(self) -> bool:
+        """Whether no move has a visit although there are several and nothing is proven."""
         view = self._view
-        may_be_unsearched = "_warned" not in self.__dict__ and view.positions == 1 and view.proven is None
-        if may_be_unsearched and len(self.edges.actions) > 1 and not self.visits.any():
+        return view.positions == 1 and view.proven is None and len(self.edges.actions) > 1 and not self.visits.any()
+
+    def _warn_if_unsearched(self) -> None:
+        """Issues one `UnsearchedWarning` per result."""
+        if "_warned" not in self.__dict__ and self._is_unsearched:
             self.__dict__["_warned"] = True
             warn_caller(
                 "no simulation was done from this root, so that its result has no visits behind it: simulate first, "
