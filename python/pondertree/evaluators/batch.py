@@ -51,7 +51,7 @@ def plane_bits(words: NDArray[np.uint64], cells: int) -> NDArray[np.uint8]:
     return bits.reshape(len(words), -1, 64 * -(-cells // 64))[:, :, :cells]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one is made for every batch
 class Batch:
     """Positions to be evaluated."""
 

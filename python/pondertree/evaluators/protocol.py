@@ -44,7 +44,7 @@ class PackedEvaluator(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one is made for every batch
 class EvaluatorOutput:
     """Validated outputs of an evaluator."""
 

@@ -281,7 +281,8 @@ def check_states(states: Sequence[Any], describe: Callable[[Any], GameInfo]) -> 
     kinds = set(map(type, states))
     if kinds == {ObservationRoot}:
         return info
-    if not info.compiled or len(kinds) > 1 or len(set(map(operator.attrgetter("num_actions"), states))) > 1:
+    may_differ = len(kinds) > 1 or not info.compiled
+    if len(states) > 1 and (may_differ or len(set(map(operator.attrgetter("num_actions"), states))) > 1):
         for row, state in enumerate(states[1:], start=1):
             other = describe(state)
             if other is not info and other != info:
