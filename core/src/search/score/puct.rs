@@ -3,7 +3,8 @@
 use super::edge_score::EdgeScore;
 use super::{node_value, Choice, ScoringRule, PUCT};
 use crate::search::fields::Fields;
-use crate::tree::{Node, Tree};
+use crate::search::terms::{terms, ChoiceTerms, RecordedChoice};
+use crate::tree::{Node, Tree, ROOT};
 
 /// What N(s) counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,15 @@ impl Puct {
         };
         self.c_puct * f64::from(counted).sqrt()
     }
+
+    /// Returns Q of an untried move.
+    #[inline(always)]
+    fn urgency(&self, tree: &Tree, node: &Node) -> f64 {
+        match self.fpu_parent {
+            true => node_value(tree, node) - self.fpu,
+            false => self.fpu,
+        }
+    }
 }
 
 impl ScoringRule for Puct {
@@ -58,12 +68,28 @@ impl ScoringRule for Puct {
     #[inline(always)]
     fn choose(&self, choice: Choice<'_>) -> usize {
         let (node, tree) = (choice.node, &*choice.tree);
-        let untried = match self.fpu_parent {
-            true => node_value(tree, node) - self.fpu,
-            false => self.fpu,
-        };
+        let untried = self.urgency(tree, node);
         let exploration = self.weight(choice.visits);
         choice.highest(Formula { exploration, untried })
+    }
+
+    fn terms(&self, choice: &RecordedChoice<'_>, how: &'static str) -> ChoiceTerms {
+        let (weight, urgency) = (self.weight(choice.visits), self.urgency(choice.tree, choice.node));
+        let total = f64::from(choice.visits.saturating_sub(1));
+        let forces = choice.index == ROOT && self.forced_playouts > 0.0;
+        choice.scored(how, terms! { exploration_weight: weight }, |edge| {
+            let q = edge.q.unwrap_or(urgency);
+            let exploration = weight * edge.prior / (1.0 + f64::from(edge.visits));
+            let forced_visits = forces.then(|| (self.forced_playouts * edge.prior * total).sqrt());
+            let terms = terms! {
+                virtual_loss: edge.virtual_loss,
+                q: q,
+                first_play_urgency: edge.q.is_none(),
+                exploration: exploration,
+                forced_visits: forced_visits,
+            };
+            (terms, q + exploration)
+        })
     }
 
     #[inline]
