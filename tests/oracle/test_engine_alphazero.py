@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.engine_alphazero import MATE_IN_ONE, Table, compare_nodes, key_of
 from tests.support.search_helpers import fingerprint, random_position
+from tests.support.terms import check_terms
 
 import pondertree
 from pondertree.game import COMPILED
@@ -51,8 +52,9 @@ class Pair:
         self.reference.simulate(self.tree, count, add_noise)
         for engine in self.engines:
             engine.simulate(count, add_noise=add_noise)
-        difference = first_difference(self.engines[0].trace(), self.tree.trace or [])  # type: ignore[arg-type]
+        difference = first_difference(self.engines[0].trace(), self.tree.trace or [])
         assert difference is None, f"{difference} (a: engine, b: reference)"
+        check_terms(self.engines[0].trace())
         assert fingerprint(self.engines[0].result()) == fingerprint(self.engines[1].result())
         for temperature in TEMPERATURES:
             self.compare(temperature)
