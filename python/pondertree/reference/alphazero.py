@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from pondertree.games.chess_interop import adapt_state, to_state
 from pondertree.games.game_state import State
@@ -73,6 +73,9 @@ class MCTS(NoisySearch[Node]):
     `parent_visits` defines N(s): "node", the visits of the node; "edges", the sum over its moves. With
     `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations.
     """
+
+    rule: ClassVar[str] = "puct"
+    """The name of the scoring rule in traces."""
 
     neural_network: Any
     num_simulations: int = 100
@@ -200,7 +203,7 @@ class MCTS(NoisySearch[Node]):
         k = self.forced_playouts
         forced = {action: math.sqrt(k * child.prior * (visits - 1)) for action, child in node.children.items()}
         edges = [(child.edge_terms(action), child) for action, child in node.children.items()]
-        return puct(node, edges, weight, urgency, forced if is_root and k > 0.0 else None, how)
+        return puct(node, self.rule, edges, weight, urgency, forced if is_root and k > 0.0 else None, how)
 
     def _scores(self, node: Node) -> dict[int, float]:
         """Returns PUCT(child) = Q(child) + c_puct * P(child) * sqrt(N_parent) / (1 + N(child)) of each move.

@@ -299,7 +299,7 @@ class MctsNode(NodeAliases):
             edges = [(child.edge_terms(action), child) for action, child in self.children.items()]
             weight = exploration_constant * math.sqrt(self.visits + self.in_flight)
             unvisited_edges = [(self._untried(action), None) for action in unexplored]
-            record.append((list(scores.items()), puct(self, [*edges, *unvisited_edges], weight, unvisited)))
+            record.append((list(scores.items()), puct(self, "puct", [*edges, *unvisited_edges], weight, unvisited)))
         return self.try_move(highest(scores, random or Random(0, SELECT)))
 
     def edge_terms(self, action: int) -> EdgeTerms:

@@ -55,6 +55,7 @@ def excluded_losses(node: TreeNode) -> set[int]:
 
 def puct(
     node: TreeNode,
+    rule: str,
     edges: Iterable[tuple[EdgeTerms, TreeNode | None]],
     weight: float,
     urgency: float,
@@ -76,4 +77,4 @@ def puct(
             "forced_visits": (forced_visits or {}).get(terms["action"]),
         }
         rows.append(scored(known, (urgency if q is None else q) + exploration, excluded))
-    return choice(node, "puct", how, rows, {"exploration_weight": weight})
+    return choice(node, rule, how, rows, {"exploration_weight": weight})

@@ -74,22 +74,8 @@ impl ScoringRule for Puct {
     }
 
     fn terms(&self, choice: &RecordedChoice<'_>, how: &'static str) -> ChoiceTerms {
-        let (weight, urgency) = (self.weight(choice.visits), self.urgency(choice.tree, choice.node));
-        let total = f64::from(choice.visits.saturating_sub(1));
-        let forces = choice.index == ROOT && self.forced_playouts > 0.0;
-        choice.scored(how, terms! { exploration_weight: weight }, |edge| {
-            let q = edge.q.unwrap_or(urgency);
-            let exploration = weight * edge.prior / (1.0 + f64::from(edge.visits));
-            let forced_visits = forces.then(|| (self.forced_playouts * edge.prior * total).sqrt());
-            let terms = terms! {
-                virtual_loss: edge.virtual_loss,
-                q: q,
-                first_play_urgency: edge.q.is_none(),
-                exploration: exploration,
-                forced_visits: forced_visits,
-            };
-            (terms, q + exploration)
-        })
+        let forced = (choice.index == ROOT && self.forced_playouts > 0.0).then_some(self.forced_playouts);
+        puct_terms(choice, how, self.weight(choice.visits), self.urgency(choice.tree, choice.node), forced)
     }
 
     #[inline]
@@ -126,6 +112,23 @@ fn forced_playout(k: f64, tree: &Tree, node: &Node, visits: u32) -> Option<usize
         }
     }
     chosen
+}
+
+/// Returns what scores of Q, or `urgency` of an untried move, plus `weight` * P / (1 + n) are made of; `forced` is k of forced playouts.
+pub(super) fn puct_terms(choice: &RecordedChoice<'_>, how: &'static str, weight: f64, urgency: f64, forced: Option<f64>) -> ChoiceTerms {
+    let total = f64::from(choice.visits.saturating_sub(1));
+    choice.scored(how, terms! { exploration_weight: weight }, |edge| {
+        let q = edge.q.unwrap_or(urgency);
+        let exploration = weight * edge.prior / (1.0 + f64::from(edge.visits));
+        let terms = terms! {
+            virtual_loss: edge.virtual_loss,
+            q: q,
+            first_play_urgency: edge.q.is_none(),
+            exploration: exploration,
+            forced_visits: forced.map(|k| (k * edge.prior * total).sqrt()),
+        };
+        (terms, q + exploration)
+    })
 }
 
 /// The formula at one node.
