@@ -1,6 +1,6 @@
 //! Python bindings of records: rows of a trace as dicts, in the form of `pondertree/trace.py`.
 
-use pondertree_core::{ChoiceTerms, Term, Terms, TraceRow};
+use pondertree_core::{ChoiceTerms, Term, TraceRow};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use pyo3::IntoPyObjectExt;
@@ -19,15 +19,16 @@ fn value(py: Python<'_>, term: Term) -> PyResult<Py<PyAny>> {
     }
 }
 
-fn dict<'py>(py: Python<'py>, terms: &Terms) -> PyResult<Bound<'py, PyDict>> {
+fn dict<'py>(py: Python<'py>, mut terms: impl Iterator<Item = (&'static str, Term)>) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    terms.iter().try_for_each(|&(name, term)| dict.set_item(PyString::intern(py, name), value(py, term)?))?;
+    terms.try_for_each(|(name, term)| dict.set_item(PyString::intern(py, name), value(py, term)?))?;
     Ok(dict)
 }
 
 fn choice<'py>(py: Python<'py>, terms: &ChoiceTerms) -> PyResult<Bound<'py, PyDict>> {
-    let choice = dict(py, &terms.shared)?;
-    choice.set_item("edges", terms.edges.iter().map(|edge| dict(py, edge)).collect::<PyResult<Vec<_>>>()?)?;
+    let choice = dict(py, terms.shared.iter().copied())?;
+    let edge = |edge: &Vec<Term>| dict(py, terms.names.iter().copied().zip(edge.iter().copied()));
+    choice.set_item("edges", terms.edges.iter().map(edge).collect::<PyResult<Vec<_>>>()?)?;
     Ok(choice)
 }
 

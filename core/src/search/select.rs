@@ -191,11 +191,11 @@ pub(super) fn step<W: World, const ID: u8>(
             forced_playout.unwrap_or(best)
         }
     };
-    let is_untried = place >= node.opened as usize;
-    let mut edge = node.edge(place);
     if config.trace {
         record(tree, config, descent, place);
     }
+    let is_untried = place >= node.opened as usize;
+    let mut edge = node.edge(place);
     if is_untried {
         journal.node(tree, index);
         journal.swap(node.edge(node.opened as usize), edge);

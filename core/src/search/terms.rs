@@ -59,21 +59,30 @@ pub(crate) use terms;
 pub struct ChoiceTerms {
     /// The terms that its edges share.
     pub shared: Terms,
+    /// The names of the terms of an edge.
+    pub names: Vec<&'static str>,
     /// The terms of each edge, in the order of comparison.
-    pub edges: Vec<Terms>,
+    pub edges: Vec<Vec<Term>>,
 }
 
 impl ChoiceTerms {
-    /// Replaces the clean priors by those given by action.
+    /// Makes the terms of a choice of those of its edges, which have the same names.
+    fn new(shared: Terms, edges: impl Iterator<Item = Terms>) -> Self {
+        let mut names = Vec::new();
+        let edges = edges.map(|terms| {
+            names = terms.iter().map(|&(name, _)| name).collect();
+            terms.iter().map(|&(_, term)| term).collect()
+        });
+        let edges = edges.collect();
+        Self { shared, names, edges }
+    }
+
+    /// Replaces the clean priors by those given by action, which is the first term.
     pub(crate) fn set_clean_priors(&mut self, clean: &HashMap<i64, f32>) {
+        let Some(place) = self.names.iter().position(|&name| name == "clean_prior") else { return };
         for edge in &mut self.edges {
-            let prior = match edge.first() {
-                Some((_, Term::Whole(action))) => clean.get(action),
-                _ => None,
-            };
-            let slot = edge.iter_mut().find(|(name, _)| *name == "clean_prior");
-            if let (Some(prior), Some((_, slot))) = (prior, slot) {
-                *slot = Term::from(*prior);
+            if let Term::Whole(action) = edge[0] {
+                edge[place] = clean.get(&action).map_or(edge[place], |&prior| prior.into());
             }
         }
     }
@@ -196,7 +205,7 @@ impl<'a> RecordedChoice<'a> {
             let last = terms! { excluded: edge.excluded, score: (!edge.excluded).then_some(score) };
             [self.common(edge), own, last].concat()
         };
-        ChoiceTerms { shared: [self.shared(how), shared].concat(), edges: self.recorded().iter().map(of_edge).collect() }
+        ChoiceTerms::new([self.shared(how), shared].concat(), self.recorded().iter().map(of_edge))
     }
 
     /// Returns the terms of a choice among untried edges without scores: the first of the ordered prefix, or one drawn of all.
@@ -204,6 +213,6 @@ impl<'a> RecordedChoice<'a> {
         let opened = self.node.opened as usize;
         let prefix = self.node.ordered_prefix as usize;
         let end = if opened < prefix { prefix } else { self.node.num_edges as usize };
-        ChoiceTerms { shared: self.shared("untried"), edges: (opened..end).map(|place| self.common(&self.edge(place, false))).collect() }
+        ChoiceTerms::new(self.shared("untried"), (opened..end).map(|place| self.common(&self.edge(place, false))))
     }
 }
