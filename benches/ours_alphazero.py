@@ -79,7 +79,7 @@ def tree_share(games: int, sims: int) -> dict[str, Any]:
 def one_move(sims: int, in_flight: int) -> dict[str, Any]:
     """Returns milliseconds, depths and a time breakdown of one move with the parameters of the PUCT mathematics."""
     network = _network()
-    search = AlphaZero.connect_four(network, sims, in_flight=in_flight, seed=1, solve=False, trace=True)
+    search = AlphaZero.connect_four(network, sims, in_flight=in_flight, seed=1, solve=False)
     search.run(ConnectFour())
     forest = search.forest([ConnectFour()])
     core = forest._core
@@ -98,10 +98,10 @@ def one_move(sims: int, in_flight: int) -> dict[str, Any]:
         parts["network"] += answered - gathered
         parts["backup"] += time.perf_counter() - answered
     whole = time.perf_counter() - begun
-    depths = [len(row["path"]) for row in forest.trace(0)]
+    depth, deepest = forest.result().depths()
     return {
         "milliseconds": 1e3 * whole,
-        "depth": sum(depths) / len(depths),
-        "deepest": max(depths),
+        "depth": depth,
+        "deepest": deepest,
         "split": {part: seconds / whole for part, seconds in parts.items()},
     }

@@ -231,7 +231,7 @@ class WatchedMuZero(Watched, muzero.MCTS):
     def _descend(self, tree: Any, random: Any, record: Any) -> Any:
         scores: list[Any] = []
         leaf = super()._descend(tree, random, scores)
-        for each in scores:
+        for each, _ in scores:
             self.check(score for _, score in each)
         return leaf
 

@@ -173,3 +173,22 @@ def test_pending_buffers_are_not_leased_to_another_search(monkeypatch: pytest.Mo
     first.simulate()
     second.simulate()
     assert forest_data(first) == alone
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+@pytest.mark.parametrize("searched", [0, 20])
+def test_step_runs_in_the_engine(monkeypatch: pytest.MonkeyPatch, searched: int) -> None:
+    """Also of new trees, which the device could search, and of trees that it has searched."""
+    groups = grow_on_cpu(monkeypatch)
+    rows, data = [], []
+    for trace in (False, True):
+        search = pondertree.MuZero(model=TorchModel(HashModel(6), "cpu"), num_simulations=20, seed=1, trace=trace)
+        forest = forest_of(search, 6, two_players=False, restricted=False)
+        forest.simulate(searched)
+        assert bool(groups) == (searched > 0)
+        rows.append([forest.step(2, of=9) for _ in range(9)])
+        assert bool(groups) == (searched > 0)
+        data.append(forest_data(forest))
+    assert None not in rows[0]
+    assert rows[0] == rows[1]
+    assert data[0] == data[1]

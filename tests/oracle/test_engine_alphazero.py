@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.support.engine_alphazero import MATE_IN_ONE, Table, compare_nodes, key_of
 from tests.support.search_helpers import fingerprint, random_position
 from tests.support.solvers import minimax_value
+from tests.support.terms import check_terms
 from tests.support.traces import first_difference
 
 import pondertree
@@ -52,8 +53,9 @@ class Pair:
         self.reference.simulate(self.tree, count, add_noise)
         for engine in self.engines:
             engine.simulate(count, add_noise=add_noise)
-        difference = first_difference(self.engines[0].trace(), self.tree.trace or [])  # type: ignore[arg-type]
+        difference = first_difference(self.engines[0].trace(), self.tree.trace or [])
         assert difference is None, f"{difference} (a: engine, b: reference)"
+        check_terms(self.engines[0].trace())
         assert fingerprint(self.engines[0].result()) == fingerprint(self.engines[1].result())
         for temperature in TEMPERATURES:
             self.compare(temperature)

@@ -261,7 +261,8 @@ def test_wins_and_blocks_are_found_by_both_players(start: Any, moves: str, best:
 def test_schedule_selects_among_moves_left_by_proofs() -> None:
     """Moves with two visits are considered; without any, the nearest lower visits, then the nearest higher."""
     node = node_with(0.0, [(0.25, 2, 0.0), (0.25, 1, 0.0), (0.25, 0, 0.0), (0.25, 5, 0.0)])
-    schedule = Schedule(10, [0, 0, 2], dict.fromkeys(range(4), 0), {0: 0.0, 1: 1.0, 2: 9.0, 3: 5.0})
+    none, variates = dict.fromkeys(range(4), 0), {0: 0.0, 1: 1.0, 2: 9.0, 3: 5.0}
+    schedule = Schedule(10, [0, 0, 2], none, variates, dict.fromkeys(range(4), 0.0))
     bonus = QTransform().at(node)
     chosen = [
         schedule.choose(node, schedule.scores(node, bonus, moves), 12) for moves in ([0, 1, 2, 3], [1, 2, 3], [3])

@@ -5,15 +5,16 @@ from __future__ import annotations
 import copy
 import math
 from collections import defaultdict
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.traces import first_difference
 from tests.support.uct import games, nodes_of
 
-from pondertree.reference.trace import TraceRow
 from pondertree.reference.uct import MCTS
 from pondertree.testing.tabular import TabularGame
+from pondertree.trace import TraceRow
 
 
 def replay(game: TabularGame, rows: list[TraceRow], c_param: float) -> dict[tuple[int, ...], tuple[int, float]]:
@@ -101,3 +102,24 @@ def test_first_difference_names_simulation_and_depth() -> None:
     changed[0] = {**rows[0], "simulation": 5}
     assert "simulation numbers" in (first_difference(rows, changed) or "")
     assert "in a, " in (first_difference(rows, MCTS(40, 0.5, solve=False).run(state, trace=True).trace or []) or "")
+
+
+def test_first_difference_names_every_term() -> None:
+    state = TabularGame(11, branching=(2, 3), depth=(5, 9)).start()
+    rows = MCTS(40, solve=False).run(state, trace=True).trace
+    assert rows is not None
+    for name in rows[25]["terms"][0]["edges"][1]:
+        changed: Any = copy.deepcopy(rows)
+        del changed[25]["terms"][0]["edges"][1][name]
+        if name != "action":
+            assert f"the term {name} of action" in (first_difference(rows, changed) or "")
+            assert f"the term {name} of action" in (first_difference(changed, rows) or "")
+    for name in set(rows[25]["terms"][0]) - {"edges"}:
+        changed = copy.deepcopy(rows)
+        changed[25]["terms"][0][name] = "other"
+        assert f"simulation 25, depth 0, after actions []: the term {name} of the choice differs" in (
+            first_difference(rows, changed) or ""
+        )
+    changed = copy.deepcopy(rows)
+    changed[25]["terms"][0]["edges"].pop()
+    assert "the recorded actions differ" in (first_difference(rows, changed) or "")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support.search_helpers import fingerprint
+from tests.support.terms import check_terms
 from tests.support.traces import first_difference
 
 import pondertree
@@ -42,8 +43,9 @@ class Pair:
         self.reference.simulate(self.tree, count)
         for engine in self.engines:
             engine.simulate(count)
-        difference = first_difference(self.engines[0].trace(), self.tree.trace or [])  # type: ignore[arg-type]
+        difference = first_difference(self.engines[0].trace(), self.tree.trace or [])
         assert difference is None, f"{difference} (a: engine, b: reference)"
+        check_terms(self.engines[0].trace())
         assert fingerprint(self.engines[0].result()) == fingerprint(self.engines[1].result())
         for temperature in TEMPERATURES:
             self.compare(temperature)

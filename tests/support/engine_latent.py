@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.search_helpers import fingerprint
+from tests.support.terms import check_terms
 from tests.support.traces import first_difference
 
 import pondertree
@@ -36,6 +37,7 @@ class Pair:
             engine.simulate(count, add_noise=add_noise)
         difference = first_difference(self.engines[0].trace(), self.tree.trace)
         assert difference is None, f"{difference} (a: engine, b: reference)"
+        check_terms(self.engines[0].trace())
         assert fingerprint(self.engines[0].result()) == fingerprint(self.engines[1].result())
         for temperature in TEMPERATURES:
             theirs = self.reference.result(self.tree, temperature)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pytest
+from tests.support.terms import check_terms
 from tests.support.traces import first_difference
 
 import pondertree
@@ -21,8 +22,9 @@ def assert_equal(state: Any, simulations: int, seed: int, evaluator: Any = None,
     reference = reference_search.result(reference_tree)
     tree = engine_search.tree(state).simulate()
     engine = tree.result()
-    difference = first_difference(tree.trace(), reference_tree.trace or [])  # type: ignore[arg-type]
+    difference = first_difference(tree.trace(), reference_tree.trace or [])
     assert difference is None, f"{difference} (a: engine, b: reference)"
+    check_terms(tree.trace())
     assert engine.simulations == reference.simulations
     assert {a: int(engine.visits[a]) for a in reference.visits} == reference.visits
     assert engine.action == reference.action

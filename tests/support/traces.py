@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pondertree.reference.trace import Scores, TraceRow
+from pondertree.trace import ChoiceTerms, Scores, TraceRow
 
 
 def first_difference(a: Sequence[TraceRow], b: Sequence[TraceRow]) -> str | None:
     """Returns a description of the first difference between traces `a` and `b`; None if they are equal.
 
-    Numbers are compared exactly. A row is compared in the order of the descent (at each depth the scores, then the
-    action; the values last), so that the report names the cause of a difference and not its consequence.
+    Numbers are compared exactly. A row is compared in the order of the descent (at each depth the scores, their terms,
+    then the action; the values last), so that the report names the cause of a difference and not its consequence.
     """
     for row_a, row_b in zip(a, b, strict=False):
         difference = _difference_of_rows(row_a, row_b)
@@ -37,6 +37,7 @@ def _difference_of_rows(a: TraceRow, b: TraceRow) -> str | None:
             longer, other = ("b", "a") if depth >= len(path_a) else ("a", "b")
             return f"{here}: {other} stops, {longer} goes on with action {(path_a + path_b[depth:])[depth]}"
         difference = _difference_of_scores(a["scores"][depth], b["scores"][depth])
+        difference = difference or _difference_of_terms(a["terms"][depth], b["terms"][depth])
         if difference is not None:
             return f"{here}: {difference}"
         if path_a[depth] != path_b[depth]:
@@ -60,4 +61,20 @@ def _difference_of_scores(a: Scores | None, b: Scores | None) -> str | None:
     for (action, score_a), (_, score_b) in zip(a, b, strict=True):
         if score_a != score_b:
             return f"action {action} scores {score_a!r} in a, {score_b!r} in b"
+    return None
+
+
+def _difference_of_terms(a: ChoiceTerms, b: ChoiceTerms) -> str | None:
+    pairs: list[tuple[str, dict[str, object], dict[str, object]]]
+    pairs = [("the choice", {**a, "edges": []}, {**b, "edges": []})]
+    actions_a, actions_b = ([edge["action"] for edge in choice["edges"]] for choice in (a, b))
+    if actions_a != actions_b:
+        return f"the recorded actions differ: {actions_a} in a, {actions_b} in b"
+    edges = zip(a["edges"], b["edges"], strict=True)
+    pairs += [(f"action {one['action']}", {**one}, {**other}) for one, other in edges]
+    for what, one, other in pairs:
+        for name in [*one, *(name for name in other if name not in one)]:
+            in_a, in_b = one.get(name, "nothing"), other.get(name, "nothing")
+            if in_a != in_b:
+                return f"the term {name} of {what} differs: {in_a!r} in a, {in_b!r} in b"
     return None

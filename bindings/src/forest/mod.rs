@@ -7,6 +7,7 @@ mod offload;
 mod pipeline;
 mod root_results;
 mod saved;
+mod trace;
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -359,20 +360,6 @@ impl Forest {
                     Verdict::Win(plies) => Some((action, i64::from(plies))),
                     Verdict::Loss => Some((action, -1)),
                     Verdict::Unknown => None,
-                }).collect())
-            })
-        })
-    }
-
-    /// Returns the recorded descents of tree `index`: (simulation, [(action, [(action, score)] or None)], values).
-    #[expect(clippy::type_complexity, reason = "the format of the reference implementation")]
-    fn trace(&self, index: usize) -> PyResult<Vec<(u64, Vec<(u16, Option<Vec<(u16, f64)>>)>, Vec<f64>)>> {
-        self.call(|any| {
-            each!(any, forest => {
-                let rows = forest.tree(index).or_python()?.trace();
-                Ok(rows.iter().map(|row| {
-                    let steps = row.steps.iter().map(|step| (step.action, step.scores.clone())).collect();
-                    (row.simulation, steps, row.values.clone())
                 }).collect())
             })
         })

@@ -13,6 +13,7 @@ mod root_results;
 pub(crate) mod row_layout;
 pub(crate) mod rows;
 mod saved;
+mod step;
 
 use crate::error::Error;
 use crate::forest::rows::{Row, SlotAllocator};
@@ -153,6 +154,7 @@ impl<W: World> Forest<W> {
             search_state.limit_start = search_state.simulations;
         }
         search_state.simulation_limit = search_state.simulations.saturating_add(simulations);
+        search_state.planned_limit = search_state.simulation_limit;
         Ok(())
     }
 

@@ -102,7 +102,7 @@ impl<W: World> Forest<W> {
     /// Returns whether all trees are new, apart from evaluated roots, and want the same number of simulations.
     #[must_use]
     pub fn all_new(&self) -> bool {
-        are_new(&self.trees)
+        !self.config.trace && are_new(&self.trees)
     }
 
     /// Exports the roots of some trees. None unless these are new, have evaluated roots, and want the same number of simulations.

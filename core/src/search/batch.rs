@@ -8,7 +8,7 @@ use crate::runtime::random::fold;
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::{WorldConfig, MAX_TERMINALS_PER_GATHER};
 use crate::search::move_ordering::{order_edges, HistoryTable};
-use crate::search::path::{count_in_flight, TraceRow};
+use crate::search::path::count_in_flight;
 use crate::search::pending::PendingLeaf;
 use crate::search::select::{descend, Descent, Reached};
 use crate::search::tree_search::{SearchState, Stop, ROOT_EVALUATION};
@@ -196,8 +196,7 @@ impl<W: World> SearchState<W> {
             };
             let is_root = leaf.path.is_empty();
             if config.trace && !is_root {
-                let steps = std::mem::take(&mut leaf.trace);
-                self.trace.push(TraceRow { simulation: leaf.simulation, steps, values: row.to_vec() });
+                self.record(leaf.simulation, &mut leaf.trace, row);
             }
             if let (Some(node), Some(result)) = (leaf.node, leaf.proof) {
                 let header = tree.node_mut(node);

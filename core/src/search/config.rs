@@ -160,6 +160,11 @@ impl<W: World> WorldConfig<W> {
         self.num_players == 2 && self.zero_sum && !self.has_rewards && !W::IS_LATENT
     }
 
+    /// Records descents from now on, or no longer.
+    pub(crate) fn set_trace(&mut self, trace: bool) {
+        self.config.trace = trace;
+    }
+
     /// Returns whether results are proven.
     #[inline]
     #[must_use]

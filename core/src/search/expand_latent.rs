@@ -6,7 +6,7 @@ use crate::games::Latent;
 use crate::runtime::vector_math::exp_all;
 use crate::search::backup;
 use crate::search::config::WorldConfig;
-use crate::search::path::{count_in_flight, TraceRow};
+use crate::search::path::count_in_flight;
 use crate::search::priors::softmax;
 use crate::search::tree_search::SearchState;
 use crate::tree::{NodeIndex, Tree};
@@ -185,7 +185,7 @@ impl SearchState<Latent> {
                 Some(discount) => (last.chooser, discount),
                 None => (other, config.discount),
             };
-            let left = self.simulation_limit.saturating_sub(leaf.simulation + 1).max(MIN_PRUNED_EDGES);
+            let left = self.planned_limit.saturating_sub(leaf.simulation + 1).max(MIN_PRUNED_EDGES);
             let node = tree.add_node(to_play);
             tree.set_child(last.edge, node);
             let pruned_mass = match response.logits {
@@ -198,8 +198,7 @@ impl SearchState<Latent> {
             let bounds = if keep_bounds { Some(&mut self.bounds) } else { None };
             backup::discounted(tree, &leaf.path, node, response.value, bounds);
             if config.trace {
-                let steps = std::mem::take(&mut leaf.trace);
-                self.trace.push(TraceRow { simulation: leaf.simulation, steps, values: vec![response.value] });
+                self.record(leaf.simulation, &mut leaf.trace, &[response.value]);
             }
             self.simulations += 1;
         }

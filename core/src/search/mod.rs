@@ -22,4 +22,5 @@ pub(crate) mod select;
 pub(crate) mod sequential_halving;
 pub(crate) mod simulate;
 pub(crate) mod snapshot;
+pub(crate) mod terms;
 pub(crate) mod tree_search;

@@ -1,5 +1,6 @@
 //! The path of a descent, and its record in the format of the reference implementation.
 
+use crate::search::terms::ChoiceTerms;
 use crate::tree::{Edge, NodeIndex, Tree};
 
 /// One choice of a descent.
@@ -28,6 +29,8 @@ pub struct TraceStep {
     pub action: u16,
     /// Action and score of each edge; None if an untried edge was opened without scores.
     pub scores: Option<Vec<(u16, f64)>>,
+    /// What the scores were made of.
+    pub terms: ChoiceTerms,
 }
 
 /// The record of one simulation.

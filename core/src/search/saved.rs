@@ -10,6 +10,7 @@ use crate::search::noise::Noise;
 use crate::search::path::{TraceRow, TraceStep};
 use crate::search::sequential_halving::Schedule;
 use crate::search::snapshot::{Snapshot, SnapshotColumns};
+use crate::search::terms::TermColumns;
 use crate::search::tree_search::TreeSearch;
 
 /// Upper bound of the simulations of a restored search, far from overflows.
@@ -21,7 +22,7 @@ macro_rules! search_columns {
     ($then:ident) => {
         $then! {
             /// The number of simulations at which the search stops, the one when this limit was set, whether the root was analyzed,
-            /// the ply of the root in `killers`, and the number of slots.
+            /// the ply of the root in `killers`, the number of slots, and the simulations that were planned.
             counters: u64,
             /// The blocks and words in use (`Tree::extent`), on which `max_memory` depends.
             extent: u64,
@@ -59,6 +60,14 @@ macro_rules! search_columns {
             trace_action: u16,
             /// Their scores.
             trace_score: f64,
+            /// The terms of each step: numbers of shared terms, of names, of edges.
+            term_counts: u32,
+            /// The names of terms.
+            term_names: u8,
+            /// The kind of each value: 0 missing, 1 a whole number, 2 a number, 3 a flag, 4 a name.
+            term_kinds: u8,
+            /// Their bits.
+            term_values: u64,
         }
     };
 }
@@ -90,7 +99,7 @@ impl<W: World> TreeSearch<W> {
         let (root_ply, killers, [history_first, history_second]) = state.history_table.to_columns();
         let noise = |noise: Noise| vec![noise.alpha, f64::from(u8::from(noise.spread)), noise.epsilon];
         let mut columns = SearchColumns {
-            counters: vec![state.simulation_limit, state.limit_start, u64::from(state.root_analyzed), root_ply, 0],
+            counters: vec![state.simulation_limit, state.limit_start, u64::from(state.root_analyzed), root_ply, 0, state.planned_limit],
             extent: self.tree().extent().to_vec(),
             pending_noise: state.noise.map(noise).unwrap_or_default(),
             gumbel_numbers: state.gumbel.clone().unwrap_or_default(),
@@ -123,9 +132,12 @@ impl<W: World> TreeSearch<W> {
         if snapshot.tree.shape() != config.shape() {
             return refuse("shape is that of another search or game");
         }
-        let &[simulation_limit, limit_start, root_analyzed, root_ply, _] = &columns.counters[..] else {
-            return refuse("counters must have 5 entries");
+        let &[simulation_limit, limit_start, root_analyzed, root_ply, _, planned_limit] = &columns.counters[..] else {
+            return refuse("counters must have 6 entries");
         };
+        if planned_limit < simulation_limit {
+            return refuse(format!("{planned_limit} simulations are planned and {simulation_limit} allowed"));
+        }
         if limit_start > snapshot.simulations || snapshot.simulations > MAX_SIMULATIONS {
             return refuse(format!("search has {} simulations, {limit_start} at its last limit", snapshot.simulations));
         }
@@ -162,6 +174,7 @@ impl<W: World> TreeSearch<W> {
         state.trace = columns.read_trace().or_else(refuse)?;
         state.gumbel = (!numbers.is_empty()).then(|| numbers.clone());
         (state.simulations, state.simulation_limit, state.limit_start) = (simulations, simulation_limit, limit_start);
+        state.planned_limit = planned_limit;
         (state.noise, state.root_analyzed, state.bounds, state.root_state) = (noise, root_analyzed != 0, bounds, root_state);
         Ok(search)
     }
@@ -169,6 +182,7 @@ impl<W: World> TreeSearch<W> {
 
 impl SearchColumns {
     fn write_trace(&mut self, trace: &[TraceRow]) {
+        let mut terms = TermColumns::default();
         for row in trace {
             self.trace_rows.extend([row.simulation, row.steps.len() as u64, row.values.len() as u64]);
             self.trace_values.extend(&row.values);
@@ -177,14 +191,23 @@ impl SearchColumns {
                 self.trace_steps.extend([i32::from(step.action), scores.map_or(-1, |scores| scores.len() as i32)]);
                 self.trace_action.extend(scores.unwrap_or_default().iter().map(|&(action, _)| action));
                 self.trace_score.extend(scores.unwrap_or_default().iter().map(|&(_, score)| score));
+                terms.push(&step.terms);
             }
         }
+        (self.term_counts, self.term_names, self.term_kinds, self.term_values) = (terms.counts, terms.names, terms.kinds, terms.values);
     }
 
     fn read_trace(&self) -> Result<Vec<TraceRow>, &'static str> {
         if self.trace_rows.len() % 3 != 0 || self.trace_steps.len() % 2 != 0 || self.trace_action.len() != self.trace_score.len() {
             return Err("the columns of the trace have other lengths");
         }
+        let terms = TermColumns {
+            counts: self.term_counts.clone(),
+            names: self.term_names.clone(),
+            kinds: self.term_kinds.clone(),
+            values: self.term_values.clone(),
+        };
+        let mut terms = terms.read().ok_or("the columns of terms do not fit each other")?.into_iter();
         let mut steps = self.trace_steps.chunks_exact(2);
         let mut scores = self.trace_action.iter().copied().zip(self.trace_score.iter().copied());
         let mut values = self.trace_values.iter().copied();
@@ -193,7 +216,8 @@ impl SearchColumns {
             let count = usize::try_from(count).ok();
             let own: Option<Vec<(u16, f64)>> = count.map(|count| scores.by_ref().take(count).collect());
             let is_whole = own.as_ref().map(Vec::len) == count;
-            is_whole.then_some(TraceStep { action: u16::try_from(action).ok()?, scores: own })
+            let terms = terms.next()?;
+            is_whole.then_some(TraceStep { action: u16::try_from(action).ok()?, scores: own, terms })
         };
         let mut row = |numbers: &[u64]| {
             let steps = (0..numbers[1]).map(|_| step()).collect::<Option<Vec<TraceStep>>>()?;
@@ -202,7 +226,7 @@ impl SearchColumns {
         };
         let rows: Option<Vec<TraceRow>> = self.trace_rows.chunks_exact(3).map(&mut row).collect();
         match rows {
-            Some(rows) if steps.len() == 0 && scores.len() == 0 && values.len() == 0 => Ok(rows),
+            Some(rows) if steps.len() == 0 && scores.len() == 0 && values.len() == 0 && terms.len() == 0 => Ok(rows),
             _ => Err("the columns of the trace do not fit each other"),
         }
     }

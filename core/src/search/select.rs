@@ -10,6 +10,7 @@ use crate::search::config::WorldConfig;
 use crate::search::expand;
 use crate::search::path::{Step, TraceStep};
 use crate::search::score::{Choice, ANY};
+use crate::search::terms::{ChoiceTerms, RecordedChoice};
 use crate::search::tree_search::SearchState;
 use crate::tree::journal::Journal;
 use crate::tree::{NodeIndex, Tree, ROOT};
@@ -36,6 +37,8 @@ pub(crate) struct Descent<S> {
     pub legal: Vec<u16>,
     /// The recorded choices.
     pub trace: Vec<TraceStep>,
+    /// The terms of a scheduled choice at the root, if it is recorded.
+    pub scheduled_terms: Option<ChoiceTerms>,
     /// The scores of the last choice.
     pub scores: Vec<f64>,
     /// Hints of the legal moves at the end of the path.
@@ -70,7 +73,16 @@ impl<S> Descent<S> {
             bounds: NO_BOUNDS,
             random: Random::new(0, Purpose::Select),
         };
-        Self { path: Vec::new(), state, legal: Vec::new(), trace: Vec::new(), scores: Vec::new(), hints: Vec::new(), cursor }
+        Self {
+            path: Vec::new(),
+            state,
+            legal: Vec::new(),
+            trace: Vec::new(),
+            scheduled_terms: None,
+            scores: Vec::new(),
+            hints: Vec::new(),
+            cursor,
+        }
     }
 }
 
@@ -99,7 +111,19 @@ impl<W: World> SearchState<W> {
     fn scheduled_edge(&self, tree: &Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> Option<usize> {
         let (schedule, rule) = (self.schedule.as_ref()?, config.rule.sequential_halving()?);
         let started = self.simulations + self.pending.len() as u64;
+        if config.trace {
+            descent.scheduled_terms = self.scheduled_terms(tree, config, started);
+        }
         Some(schedule.choose(&rule.completed_q, tree, started, config.trace, &mut descent.scores))
+    }
+
+    /// Returns the terms of the choice at the root by the schedule, for its record.
+    #[cold]
+    #[inline(never)]
+    fn scheduled_terms(&self, tree: &Tree, config: &WorldConfig<W>, started: u64) -> Option<ChoiceTerms> {
+        let (schedule, rule) = (self.schedule.as_ref()?, config.rule.sequential_halving()?);
+        let choice = RecordedChoice::new(tree, config, ROOT, tree.root_visits + self.pending.len() as u32, self.bounds);
+        Some(schedule.terms(rule, &choice, self.key, self.gumbel.as_deref(), started))
     }
 }
 
@@ -174,14 +198,11 @@ pub(super) fn step<W: World, const ID: u8>(
             forced_playout.unwrap_or(best)
         }
     };
+    if config.trace {
+        record(tree, config, descent, place);
+    }
     let is_untried = place >= node.opened as usize;
     let mut edge = node.edge(place);
-    if config.trace {
-        let unscored = is_untried && (in_prefix || !config.rule.uses_priors());
-        // Proven losses have no score.
-        let scored = || tree.edges(&node).actions.iter().copied().zip(descent.scores.iter().copied()).filter(|(_, s)| s.is_finite());
-        descent.trace.push(TraceStep { action: tree.action(edge), scores: (!unscored).then(|| scored().collect()) });
-    }
     if is_untried {
         journal.node(tree, index);
         journal.swap(node.edge(node.opened as usize), edge);
@@ -207,4 +228,24 @@ pub(super) fn step<W: World, const ID: u8>(
     descent.cursor.edge_visits = edge_visits;
     descent.cursor.visits = edge_visits + u32::from(tree.in_flight(edge));
     None
+}
+
+/// Records the choice of an edge, before it is opened.
+#[cold]
+#[inline(never)]
+fn record<W: World>(tree: &Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>, place: usize) {
+    let Cursor { node: index, visits, bounds, .. } = descent.cursor;
+    let choice = RecordedChoice::new(tree, config, index, visits, bounds);
+    let (node, actions) = (choice.node, choice.edges().actions);
+    let in_prefix = node.opened < u16::from(node.ordered_prefix);
+    let unscored = place >= node.opened as usize && (in_prefix || !config.rule.uses_priors());
+    let forced = || index == ROOT && config.rule.forced_playout(tree, node, visits).is_some();
+    let terms = match descent.scheduled_terms.take() {
+        Some(terms) => terms,
+        None if unscored => choice.untried(),
+        None => config.rule.terms(&choice, if forced() { "forced" } else { "score" }),
+    };
+    // Proven losses have no score.
+    let scored = || actions.iter().copied().zip(descent.scores.iter().copied()).filter(|(_, score)| score.is_finite());
+    descent.trace.push(TraceStep { action: actions[place], scores: (!unscored).then(|| scored().collect()), terms });
 }

@@ -4,8 +4,9 @@
 use crate::error::Error;
 use crate::runtime::prefetch;
 use crate::runtime::random::{fold, Purpose, Random};
-use crate::search::score::gumbel::counted;
+use crate::search::score::gumbel::{counted, RecordedBonus};
 use crate::search::score::{CompletedQ, Gumbel};
+use crate::search::terms::{terms, ChoiceTerms, RecordedChoice, RecordedEdge};
 use crate::tree::{Edges, Node, Tree, ROOT};
 
 /// Lower bound of scores, so that a move with a vanishing prior still compares.
@@ -74,24 +75,13 @@ impl Schedule {
     #[must_use]
     pub fn new(tree: &Tree, key: u64, first_simulation: u64, simulations: u64, rule: &Gumbel, given: Option<&[f64]>) -> Self {
         let edges = tree.edges(tree.node(ROOT));
-        let mut random = Random::new(fold(key, first_simulation), Purpose::Gumbel);
-        let mut places: Vec<usize> = (0..edges.actions.len()).collect();
-        places.sort_by_key(|&place| edges.actions[place]);
-        // Finite, so that the logits of a root without priors are no NaN.
-        let most = edges.priors.iter().fold(f64::MIN, |most, &prior| most.max(f64::from(prior).ln()));
-        let candidate = |&place: &usize| {
-            let action = edges.actions[place];
-            let number = match given {
-                Some(numbers) => numbers[usize::from(action)],
-                None => gumbel_number(&mut random),
-            };
-            RootCandidate {
-                action,
-                initial_visits: edges.visits[place],
-                gumbel_logit: rule.gumbel_scale * number + (f64::from(edges.priors[place]).ln() - most),
-            }
+        let candidate = |(place, gumbel, logit): (usize, f64, f64)| RootCandidate {
+            action: edges.actions[place],
+            initial_visits: edges.visits[place],
+            gumbel_logit: gumbel + logit,
         };
-        let mut moves: Vec<RootCandidate> = places.iter().map(candidate).collect();
+        let random = Random::new(fold(key, first_simulation), Purpose::Gumbel);
+        let mut moves: Vec<RootCandidate> = gumbels_and_logits(&edges, random, rule, given).map(candidate).collect();
         let considered_visits = considered_visits(rule.max_num_considered_actions.min(moves.len() as u32), simulations);
         // Stable: the lowest action first among equals.
         moves.sort_by(|a, b| b.gumbel_logit.total_cmp(&a.gumbel_logit));
@@ -238,6 +228,32 @@ impl Schedule {
         best.map_or(0, |(_, _, place)| place)
     }
 
+    /// Returns what the scores of `choose` are made of, for its record; `key` and `given` are those of `new`.
+    pub(crate) fn terms(&self, rule: &Gumbel, choice: &RecordedChoice<'_>, key: u64, given: Option<&[f64]>, started: u64) -> ChoiceTerms {
+        let edges = choice.edges();
+        let bonus = RecordedBonus::of(&rule.completed_q, choice);
+        let random = Random::new(fold(key, self.first_simulation), Purpose::Gumbel);
+        let mut draws = vec![(0.0, 0.0); edges.actions.len()];
+        gumbels_and_logits(&edges, random, rule, given).for_each(|(place, gumbel, logit)| draws[place] = (gumbel, logit));
+        let index = usize::try_from(started - self.first_simulation).unwrap_or(usize::MAX);
+        let wanted = self.considered_visits.get(index).copied().unwrap_or(u32::MAX);
+        let moves = self.considered_visits.iter().filter(|&&visits| visits == wanted).count();
+        let visits = |edge: &RecordedEdge| i64::from(edge.visits) - i64::from(self.candidate(edges.actions[edge.place]).initial_visits);
+        let nearness = |edge: &RecordedEdge| nearness(visits(edge), i64::from(wanted));
+        let nearest = choice.recorded().iter().filter(|edge| !edge.excluded).map(nearness).max();
+        let shared = [bonus.shared(), terms! { considered_visits: wanted, considered_actions: moves as u32 }].concat();
+        choice.scored("halving", shared, |edge| {
+            let (gumbel, logit) = draws[edge.place];
+            let own = terms! {
+                gumbel: gumbel,
+                logit: logit,
+                scheduled_visits: visits(edge),
+                considered: !edge.excluded && Some(nearness(edge)) == nearest,
+            };
+            ([bonus.terms(edge), own].concat(), (gumbel + logit + bonus.sigma(edge)).max(MIN_SCORE))
+        })
+    }
+
     /// Returns the best place among the moves with `wanted` visits; scores nothing if there is one.
     fn choose_by_visits(
         &self,
@@ -306,6 +322,27 @@ fn nearness(visits: i64, wanted: i64) -> i64 {
 /// Rank of an untried move.
 fn nearness_of_untried(wanted: u32) -> i64 {
     nearness(0, i64::from(wanted))
+}
+
+/// Returns place, Gumbel number times scale, and logit of each edge, in ascending order of actions. The highest logit is 0, unless all
+/// priors are 0 (a root that is not evaluated): then all are -inf. `given` are
+/// Gumbel numbers by action, drawn if None.
+fn gumbels_and_logits<'a>(
+    edges: &'a Edges<'a>,
+    mut random: Random,
+    rule: &'a Gumbel,
+    given: Option<&'a [f64]>,
+) -> impl Iterator<Item = (usize, f64, f64)> + 'a {
+    let mut places: Vec<usize> = (0..edges.actions.len()).collect();
+    places.sort_by_key(|&place| edges.actions[place]);
+    let most = edges.priors.iter().fold(f64::MIN, |most, &prior| most.max(f64::from(prior).ln()));
+    places.into_iter().map(move |place| {
+        let number = match given {
+            Some(numbers) => numbers[usize::from(edges.actions[place])],
+            None => gumbel_number(&mut random),
+        };
+        (place, rule.gumbel_scale * number, f64::from(edges.priors[place]).ln() - most)
+    })
 }
 
 /// Draws from the Gumbel distribution, from a uniform number strictly between 0 and 1.

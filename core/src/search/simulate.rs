@@ -6,12 +6,13 @@ use crate::runtime::random::fold;
 use crate::search::config::WorldConfig;
 use crate::search::evaluate::LeafKind;
 use crate::search::move_ordering::order_edges;
-use crate::search::path::TraceRow;
+use crate::search::path::{TraceRow, TraceStep};
 use crate::search::select::{descend, Descent, Reached};
 use crate::search::sequential_halving::Schedule;
 use crate::search::tree_search::{SearchState, Stop, MAX_SCHEDULE, ROOT_EVALUATION, SIMULATIONS_PER_CHECK};
 use crate::search::{backup, expand, interleaved, leaf_analysis};
 use crate::tree::{NodeIndex, Tree, ROOT, UNPROVEN};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 impl<W: World> SearchState<W> {
@@ -66,8 +67,7 @@ impl<W: World> SearchState<W> {
             }
             backup::zero_sum(tree, &descent.path, value);
             if config.trace {
-                let steps = std::mem::take(&mut descent.trace);
-                self.trace.push(TraceRow { simulation: self.simulations, steps, values: vec![value, -value] });
+                self.record(self.simulations, &mut descent.trace, &[value, -value]);
             }
             self.simulations += 1;
             if let Some(ordering) = &ordering {
@@ -130,7 +130,7 @@ impl<W: World> SearchState<W> {
                 noise.add(tree, self.root_state_mut(), key, simulations);
             }
             if let (Some(rule), None) = (config.rule.sequential_halving(), &self.schedule) {
-                let simulations = self.simulation_limit.saturating_sub(self.simulations).min(MAX_SCHEDULE);
+                let simulations = self.planned_limit.saturating_sub(self.simulations).min(MAX_SCHEDULE);
                 let schedule = Schedule::new(tree, self.key, self.simulations, simulations, rule, self.gumbel.as_deref());
                 self.schedule = Some(Arc::new(schedule));
             }
@@ -161,14 +161,25 @@ impl<W: World> SearchState<W> {
         Some(expand::terminal(tree, config, edge, W::to_play(&descent.state), &[result, -result]))
     }
 
+    /// Records a simulation.
+    #[cold]
+    pub(crate) fn record(&mut self, simulation: u64, steps: &mut Vec<TraceStep>, values: &[f64]) {
+        let mut steps = std::mem::take(steps);
+        // A descent does not know the root's priors without noise.
+        if let (Some(root), Some(state)) = (steps.first_mut(), &self.root_state) {
+            let clean: HashMap<i64, f32> = state.clean_priors.iter().map(|&(action, prior)| (i64::from(action), prior)).collect();
+            root.terms.set_clean_priors(&clean);
+        }
+        self.trace.push(TraceRow { simulation, steps, values: values.to_vec() });
+    }
+
     /// Finishes a simulation at `node`, whose value is exact.
     pub(crate) fn back_up_exact(&mut self, tree: &mut Tree, config: &WorldConfig<W>, node: NodeIndex, descent: &mut Descent<W::State>) {
         let header = *tree.node(node);
         descent.path.iter().for_each(|step| self.journal.edge(tree, step.edge));
         if config.trace {
-            let values = exact_values(tree, config, node);
-            let steps = std::mem::take(&mut descent.trace);
-            self.trace.push(TraceRow { simulation: self.simulations + self.pending.len() as u64, steps, values });
+            let simulation = self.simulations + self.pending.len() as u64;
+            self.record(simulation, &mut descent.trace, &exact_values(tree, config, node));
         }
         if config.has_scalar_value() {
             let value = header.exact();

@@ -53,6 +53,8 @@ pub(crate) struct SearchState<W: World> {
     pub simulation_limit: u64,
     /// Number of simulations when the current limit was set.
     pub limit_start: u64,
+    /// Number of simulations at which the search is planned to end: the limit, unless it runs step by step.
+    pub planned_limit: u64,
     /// Leaves in flight.
     pub pending: PendingLeaves<W::State>,
     /// The recorded simulations.
@@ -92,6 +94,7 @@ impl<W: World> TreeSearch<W> {
             simulations: 0,
             simulation_limit: 0,
             limit_start: 0,
+            planned_limit: 0,
             pending: PendingLeaves::default(),
             trace: Vec::new(),
             full_batch: false,
@@ -311,12 +314,12 @@ impl<W: World> SearchState<W> {
                 second = second.max(visits);
             }
         }
-        edges.visits.len() > 1 && u64::from(first - second) > self.simulation_limit - self.simulations
+        edges.visits.len() > 1 && u64::from(first - second) > self.planned_limit - self.simulations
     }
 
     /// Resets the limit, the schedules and the analysis for the root after a move, and ages the history.
     pub(crate) fn advance_root(&mut self) {
-        self.simulation_limit = self.simulations;
+        (self.simulation_limit, self.planned_limit) = (self.simulations, self.simulations);
         self.history_table.advance();
         self.root_analyzed = false;
         self.reset_schedules();

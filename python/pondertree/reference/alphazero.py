@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from pondertree.config import parse_tagged_number
 from pondertree.games.chess_interop import adapt_state, to_state
@@ -26,7 +26,8 @@ from pondertree.reference.node import Node
 from pondertree.reference.noise import dirichlet
 from pondertree.reference.priors import Rollout, Uniform, evaluate_positions, float32, highest, priors_of
 from pondertree.reference.search_loop import NO_INPUT, NoisySearch, PendingLeaf, RootInput, at_least, not_negative
-from pondertree.reference.trace import Scores
+from pondertree.reference.terms import How, Record, puct
+from pondertree.trace import ChoiceTerms
 from pondertree.validation import number, positive_number
 
 __all__ = [
@@ -65,6 +66,9 @@ class MCTS(NoisySearch[Node]):
     `parent_visits` defines N(s): "node", the visits of the node; "edges", the sum over its moves. With
     `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations.
     """
+
+    rule: ClassVar[str] = "puct"
+    """The name of the scoring rule in traces."""
 
     neural_network: Any
     num_simulations: int = 100
@@ -155,21 +159,21 @@ class MCTS(NoisySearch[Node]):
 
     # --- The four steps of a simulation ---------------------------------------------------------------------
 
-    def _select(self, root: Node, random: Random, record: list[Scores | None] | None = None) -> Node:
+    def _select(self, root: Node, random: Random, record: Record | None = None) -> Node:
         """SELECT: descends by the highest score to a leaf, an end or a proven node; ties are broken at random."""
         node = root
         while node.children and node.proven is None:
             scores = self._scores(node)
+            forced = self._forced(node) if node is root and self.forced_playouts > 0.0 else None
             if record is not None:
-                record.append(list(scores.items()))
+                terms = self._choice_terms(node, node is root, "score" if forced is None else "forced")
+                record.append((list(scores.items()), terms))
             chosen = highest(scores, random)
-            if node is root and self.forced_playouts > 0.0:
-                chosen = self._forced(root, chosen)
-            node = node.try_move(chosen)
+            node = node.try_move(chosen if forced is None else forced)
         return node
 
-    def _forced(self, root: Node, chosen: int) -> int:
-        """Returns the visited, unproven move with fewer than sqrt(k * P * N) visits; `chosen` if there is none.
+    def _forced(self, root: Node) -> int | None:
+        """Returns the visited, unproven move with fewer than sqrt(k * P * N) visits; None if there is none.
 
         Forced playouts (Wu 2019, section 3.2). N is the sum of visits over all moves. Of several moves the one with the
         highest prior is forced, then the lowest action.
@@ -182,7 +186,17 @@ class MCTS(NoisySearch[Node]):
                 continue
             if best is None or (child.prior, -action) > best:
                 best = child.prior, -action
-        return chosen if best is None else -best[1]
+        return None if best is None else -best[1]
+
+    def _choice_terms(self, node: Node, is_root: bool, how: How) -> ChoiceTerms:
+        """Returns what the scores of a choice are made of."""
+        visits = node.visit_count + node.in_flight
+        weight = self._exploration(max(visits - 1, 1) if self.parent_visits == "edges" else visits)
+        urgency = node.mean_value - self.fpu_number if self.fpu_is_relative else self.fpu_number
+        k = self.forced_playouts
+        forced = {action: math.sqrt(k * child.prior * (visits - 1)) for action, child in node.children.items()}
+        edges = [(child.edge_terms(action), child) for action, child in node.children.items()]
+        return puct(node, self.rule, edges, weight, urgency, forced if is_root and k > 0.0 else None, how)
 
     def _scores(self, node: Node) -> dict[int, float]:
         """Returns PUCT(child) = Q(child) + c_puct * P(child) * sqrt(N_parent) / (1 + N(child)) of each move.

@@ -10,8 +10,8 @@ from typing import Generic
 from pondertree.games.lookahead import minimax
 from pondertree.random import Random
 from pondertree.reference.priors import tempered
-from pondertree.reference.trace import TraceRow
 from pondertree.reference.tree import N, TreeNode
+from pondertree.trace import TraceRow
 
 
 @dataclass(slots=True)

@@ -29,8 +29,9 @@ from pondertree.reference.sequential_halving import (
     gumbel_variate,
     improved_policy,
     interior_scores,
+    interior_terms,
 )
-from pondertree.reference.trace import Scores
+from pondertree.reference.terms import Record
 from pondertree.reference.tree import SearchTree
 
 __all__ = ["MCTS", "Tree", "Result", "Schedule", "considered_visits", "improved_policy"]
@@ -122,7 +123,7 @@ class MCTS(PriorSearch[PriorNode]):
 
     # --- Selection -----------------------------------------------------------------------------------------
 
-    def _descend(self, tree: SearchTree[PriorNode], random: Random, record: list[Scores | None] | None) -> PriorNode:
+    def _descend(self, tree: SearchTree[PriorNode], random: Random, record: Record | None) -> PriorNode:
         """Selection: by the schedule at the root, by `interior_scores` below. Proven losses are skipped."""
         node = tree.root
         while node.children and node.proven is None:
@@ -132,13 +133,15 @@ class MCTS(PriorSearch[PriorNode]):
                 assert isinstance(tree, Tree), "created by this search"
                 assert tree.schedule is not None, "started before the first descent"
                 scores = tree.schedule.scores(node, q, moves)
+                terms = tree.schedule.terms(node, q, tree.simulations + node.in_flight)
                 action = tree.schedule.choose(node, scores, tree.simulations + node.in_flight)
             else:
                 all_scores = interior_scores(node, q)
                 scores = {action: all_scores[action] for action in moves}
+                terms = interior_terms(node, q)
                 action = self._select_interior(node, scores)
             if record is not None:
-                record.append(list(scores.items()))
+                record.append((list(scores.items()), terms))
             node = node.try_move(action)
         return node
 

@@ -30,7 +30,7 @@ from pondertree.reference.hybrid_knowledge import HistoryTable, mate_values, pro
 from pondertree.reference.hybrid_node import LAST_EAGER, MctsNode
 from pondertree.reference.priors import MovePriors, evaluate_positions
 from pondertree.reference.search_loop import NO_INPUT, PendingLeaf, PriorSearch, RootInput, at_least, not_negative
-from pondertree.reference.trace import Scores
+from pondertree.reference.terms import Record
 from pondertree.reference.tree import prove_ancestors
 
 __all__ = ["MCTS", "MctsNode", "Tree", "Result", "HistoryTable", "mcts_search", "select_leaf_for_expansion"]
@@ -88,7 +88,7 @@ def select_leaf_for_expansion(
     exploration_constant: float,
     fpu: float | tuple[str, float] = 0.0,
     random: Random | None = None,
-    record: list[Scores | None] | None = None,
+    record: Record | None = None,
 ) -> MctsNode:
     """Descends by PUCT to an unevaluated or exact node, or to one with an unexplored move of an eager category."""
     while node.priors is not None and node.terminal_or_mate_value is None and node.is_fully_explored():
@@ -220,19 +220,20 @@ class MCTS(PriorSearch[MctsNode]):
 
     # --- The steps of a simulation ------------------------------------------------------------------------------
 
-    def _select(self, root: MctsNode, random: Random, record: list[Scores | None] | None = None) -> MctsNode:
+    def _select(self, root: MctsNode, random: Random, record: Record | None = None) -> MctsNode:
         """SELECT."""
         return select_leaf_for_expansion(root, self.exploration_constant, self.fpu, random, record)
 
-    def _open(self, leaf: MctsNode, random: Random, record: list[Scores | None] | None) -> MctsNode:
+    def _open(self, leaf: MctsNode, random: Random, record: Record | None) -> MctsNode:
         """EXPAND: expands the next move of an eager category, if the selected node has one."""
         if leaf.terminal_or_mate_value is not None:
             return leaf
+        terms = leaf.untried_terms()
         action = leaf.get_best_unexplored_move()
         if action is None:
             return leaf
         if record is not None:
-            record.append(None)
+            record.append((None, terms))
         return leaf.add_child(action)
 
     def _evaluate(

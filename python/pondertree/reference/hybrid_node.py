@@ -17,7 +17,8 @@ from pondertree.games.game_state import end_in_search, listed_actions, refuse_en
 from pondertree.random import SELECT, Random
 from pondertree.reference.node import PriorNode
 from pondertree.reference.priors import float32, highest, normalised
-from pondertree.reference.trace import Scores
+from pondertree.reference.terms import Record, choice, puct, untried
+from pondertree.trace import ChoiceTerms, EdgeTerms
 
 
 def _alias(name: str) -> Any:
@@ -275,7 +276,7 @@ class MctsNode(NodeAliases):
         exploration_constant: float,
         fpu: float | tuple[str, float] = 0.0,
         random: Random | None = None,
-        record: list[Scores | None] | None = None,
+        record: Record | None = None,
     ) -> MctsNode:
         """Returns the child with the highest PUCT among all moves, created if unexplored; the Q of those is `fpu`.
 
@@ -295,8 +296,28 @@ class MctsNode(NodeAliases):
         for action in unexplored:
             scores[action] = unvisited + self._exploration(exploration_constant, self.priors[action], 0)
         if record is not None:
-            record.append(list(scores.items()))
+            edges = [(child.edge_terms(action), child) for action, child in self.children.items()]
+            weight = exploration_constant * math.sqrt(self.visits + self.in_flight)
+            unvisited_edges = [(self._untried(action), None) for action in unexplored]
+            record.append((list(scores.items()), puct(self, "puct", [*edges, *unvisited_edges], weight, unvisited)))
         return self.try_move(highest(scores, random or Random(0, SELECT)))
+
+    def edge_terms(self, action: int) -> EdgeTerms:
+        """Returns what a trace records of the edge to this node, whatever the rule."""
+        terms = NodeAliases.edge_terms(self, action)
+        return terms if self.category is None else {**terms, "category": int(self.category)}
+
+    def _untried(self, action: int) -> EdgeTerms:
+        """Returns what a trace records of the edge of an unexplored move."""
+        assert self.priors is not None, "an evaluated node has priors"
+        prior = self.priors[action]
+        terms: EdgeTerms = {**untried(action), "prior": prior, "clean_prior": prior}
+        return {**terms, "category": int(self.categories[action])} if self.categories else terms
+
+    def untried_terms(self) -> ChoiceTerms:
+        """Returns the terms of a choice by category, among the unexplored moves of eager categories."""
+        eager = [action for action in self.unexplored or () if self.categories.get(action, math.inf) <= self.last_eager]
+        return choice(self, "puct", "untried", [self._untried(action) for action in eager])
 
     # --- Backup and tree reuse --------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from pondertree.reference.model import (
 from pondertree.reference.node import PriorNode
 from pondertree.reference.priors import priors_of
 from pondertree.reference.search_loop import NO_INPUT, NoisySearch, PendingLeaf, RootInput, Tree
+from pondertree.trace import EdgeTerms
 
 
 @dataclass(slots=True, eq=False)
@@ -83,6 +84,17 @@ class Node(PriorNode):
         appendix B, equations 3 and 4), which is summed in `returns`.
         """
         return self.returns
+
+    def edge_terms(self, action: int) -> EdgeTerms:
+        """Returns what a trace records of the edge to this node; reward, discount and value after the first visit."""
+        known = self.parent is not None and self.visit_count > 0
+        sign = 1.0 if self.parent is not None and self.to_play == self.parent.to_play else -1.0
+        return {
+            **PriorNode.edge_terms(self, action),
+            "reward": self.reward if known else None,
+            "discount": sign * self.discount if known else None,
+            "value": self.mean_value if known else None,
+        }
 
     def legal_actions(self) -> list[int]:
         """Returns the actions of an expanded node in the given order; below the root in ascending order."""

@@ -24,8 +24,9 @@ from pondertree.reference.latent_world import ModelSearch, Node, RootNode
 from pondertree.reference.model import initial_inference, mask_policy
 from pondertree.reference.priors import highest, tempered
 from pondertree.reference.search_loop import RootInput, at_least, not_negative
-from pondertree.reference.trace import Scores, TraceRow
+from pondertree.reference.terms import Record, choice, scored
 from pondertree.reference.tree import SearchTree
+from pondertree.trace import ChoiceTerms, EdgeTerms, TraceRow
 from pondertree.validation import number, positive_number
 
 __all__ = ["MCTS", "MCTSConfig", "MuZeroConfig", "Node", "RootNode", "Tree", "Result", "mask_policy", "select_action"]
@@ -179,7 +180,7 @@ class MCTS(ModelSearch):
 
     # --- The steps of a simulation --------------------------------------------------------------------------
 
-    def _descend(self, tree: SearchTree[Node], random: Random, record: list[Scores | None] | None) -> Node:
+    def _descend(self, tree: SearchTree[Node], random: Random, record: Record | None) -> Node:
         """Selection: descends by the highest score to an unexpanded node."""
         node = tree.root
         while node.expanded():
@@ -191,12 +192,12 @@ class MCTS(ModelSearch):
         node: Node,
         tree: SearchTree[Node] | None = None,
         random: Random | None = None,
-        record: list[Scores | None] | None = None,
+        record: Record | None = None,
     ) -> tuple[int, Node]:
         """Returns the action with the highest score and its child; ties are broken at random."""
         scores = self._ucb_scores(tree, node)
         if record is not None:
-            record.append(list(scores.items()))
+            record.append((list(scores.items()), self._choice_terms(tree, node)))
         action = highest(scores, random or self.default_random)
         return action, node.try_move(action)
 
@@ -219,6 +220,19 @@ class MCTS(ModelSearch):
         exploration, (low, scale) = terms or (self._exploration(parent), self._scale(tree, parent))
         value = (child.returns / child.visit_count - low) * scale if child.visit_count else 0.0
         return value + exploration * child.prior / (1.0 + (child.visit_count + child.in_flight))
+
+    def _choice_terms(self, tree: SearchTree[Node] | None, node: Node) -> ChoiceTerms:
+        """Returns what the scores of a choice are made of."""
+        weight, (low, scale) = self._exploration(node), self._scale(tree, node)
+        edges: list[EdgeTerms] = []
+        for action, child in node.children.items():
+            q = child.returns / child.visit_count if child.visit_count else None
+            normalized_q = 0.0 if q is None else (q - low) * scale
+            exploration = weight * child.prior / (1.0 + (child.visit_count + child.in_flight))
+            terms: EdgeTerms = {"q": q, "normalized_q": normalized_q, "exploration": exploration}
+            edges.append(scored({**child.edge_terms(action), **terms}, normalized_q + exploration, ()))
+        shared: ChoiceTerms = {"exploration_weight": weight, "low": low, "scale": scale}
+        return choice(node, "log_puct", "score", edges, shared)
 
     def _exploration(self, node: Node) -> float:
         """Returns pb_c of a node times the square root of its visits."""

@@ -17,6 +17,7 @@ from pondertree.games.game_state import (
 )
 from pondertree.reference.priors import priors_of
 from pondertree.reference.tree import TreeNode
+from pondertree.trace import EdgeTerms
 
 
 class PriorNode(TreeNode):
@@ -55,6 +56,10 @@ class PriorNode(TreeNode):
         """The mean of the network's value and the values of the moves, for the player to move here."""
         total, visits = self.sum_of_moves()
         return (self.raw_value + total) / (1.0 + visits)
+
+    def edge_terms(self, action: int) -> EdgeTerms:
+        """Returns what a trace records of the edge to this node, whatever the rule."""
+        return {**super().edge_terms(action), "prior": self.prior, "clean_prior": self.clean_prior}
 
     def try_move(self, action: int) -> Self:
         """Returns the child of a move. On its first visit it is swapped with the first unvisited child."""

@@ -15,8 +15,9 @@ from pondertree.random import ANSWER, NOISE, SELECT, Random, draw, fold
 from pondertree.reference import answer
 from pondertree.reference.node import PriorNode
 from pondertree.reference.noise import noised
-from pondertree.reference.trace import Scores, TraceRow
+from pondertree.reference.terms import Record
 from pondertree.reference.tree import N, SearchTree, prove_ancestors, prove_end
+from pondertree.trace import TraceRow
 
 MAX_ENDS_PER_BATCH = 1024
 """Exact leaves are backed up while a batch is collected; this bounds their number per batch."""
@@ -42,15 +43,15 @@ class BatchedSearch(Generic[N]):
     in_flight: int
     solve: bool
 
-    def _select(self, root: N, random: Random, record: list[Scores | None] | None = None) -> N:
+    def _select(self, root: N, random: Random, record: Record | None = None) -> N:
         """Selection: descends to a node without a choice to make; appends the compared scores to `record`."""
         raise NotImplementedError
 
-    def _descend(self, tree: SearchTree[N], random: Random, record: list[Scores | None] | None) -> N:
+    def _descend(self, tree: SearchTree[N], random: Random, record: Record | None) -> N:
         """Selection from the root, for searches that need the state of the tree too."""
         return self._select(tree.root, random, record)
 
-    def _open(self, leaf: N, random: Random, record: list[Scores | None] | None) -> N:
+    def _open(self, leaf: N, random: Random, record: Record | None) -> N:
         """Expansion after selection, for searches that create a leaf only then; others return `leaf`."""
         return leaf
 
@@ -72,8 +73,8 @@ class BatchedSearch(Generic[N]):
             simulation = tree.simulations + len(pending)
             sim_key = fold(tree.key, simulation)
             random = Random(sim_key, SELECT)
-            scores: list[Scores | None] = []
-            record = scores if tree.trace is not None else None
+            choices: Record = []
+            record = choices if tree.trace is not None else None
             leaf = self._descend(tree, random, record)
             if leaf.is_pending:
                 # A collision with a pending leaf. The descent has changed nothing, and its simulation number is reused
@@ -84,7 +85,8 @@ class BatchedSearch(Generic[N]):
                 prove_end(leaf)
             row: TraceRow | None = None
             if tree.trace is not None:
-                row = {"simulation": simulation, "path": leaf.path(), "scores": scores, "values": []}
+                scores, terms = [scores for scores, _ in choices], [terms for _, terms in choices]
+                row = {"simulation": simulation, "path": leaf.path(), "scores": scores, "terms": terms, "values": []}
                 tree.trace.append(row)
             exact = leaf.exact_values()
             if exact is None:

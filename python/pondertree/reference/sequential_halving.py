@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pondertree.random import Random, add_up
 from pondertree.reference.node import PriorNode
 from pondertree.reference.priors import normalised
+from pondertree.reference.terms import choice, excluded_losses, scored
+from pondertree.trace import ChoiceTerms, EdgeTerms
 
 MIN_RANGE = 1e-8
 """Lower bound of the range of Q in rescaling, against division by 0."""
@@ -107,8 +109,21 @@ def improved_policy(children: Sequence[PriorNode], q: TransformedQ) -> list[floa
 def interior_scores(node: PriorNode, q: TransformedQ) -> dict[int, float]:
     """Returns the improved policy minus the share of visits of each move (section 5, equation 14).
 
-    Selecting its maximum makes visits follow the policy deterministically. All unvisited moves have the same sigma, so
-    their part of the softmax is the sum of their priors, including those without a child.
+    Selecting its maximum makes visits follow the policy deterministically.
+    """
+    visits = sum(visits_with_in_flight(child) for child in node.children.values())
+    shares = interior_policy(node, q)
+    return {
+        action: shares[action] - visits_with_in_flight(child) / (1.0 + visits)
+        for action, child in node.children.items()
+    }
+
+
+def interior_policy(node: PriorNode, q: TransformedQ) -> dict[int, float]:
+    """Returns the improved policy at a node.
+
+    All unvisited moves have the same sigma, so their part of the softmax is the sum of their priors, including those
+    without a child.
     """
     visited = {action: child for action, child in node.children.items() if child.is_visited}
     rest = add_up(child.prior for action, child in node.children.items() if action not in visited) + node.tail_prior
@@ -118,13 +133,34 @@ def interior_scores(node: PriorNode, q: TransformedQ) -> dict[int, float]:
     weights = {action: _weight(child.prior, sigmas[action] - most) for action, child in visited.items()}
     unvisited = math.exp(q.unvisited - most) if rest > 0.0 else 0.0
     total = add_up(weights.values()) + rest * unvisited
-    visits = sum(visits_with_in_flight(child) for child in visited.values())
     return {
-        action: weights[action] / total - visits_with_in_flight(child) / (1.0 + visits)
-        if action in visited
-        else child.prior * unvisited / total
+        action: weights[action] / total if action in visited else child.prior * unvisited / total
         for action, child in node.children.items()
     }
+
+
+def q_terms(child: PriorNode, action: int, q: TransformedQ) -> EdgeTerms:
+    """Returns what a trace records of Q of a move."""
+    known = value_of(child)
+    completed = q.completion if known is None else known
+    return {**child.edge_terms(action), "q": known, "completed_q": completed, "sigma": q.of(child)}
+
+
+def interior_terms(node: PriorNode, q: TransformedQ) -> ChoiceTerms:
+    """Returns what the scores of a choice below the root are made of."""
+    shares, excluded = interior_policy(node, q), excluded_losses(node)
+    visits = sum(visits_with_in_flight(child) for child in node.children.values())
+    edges: list[EdgeTerms] = []
+    for action, child in node.children.items():
+        share = visits_with_in_flight(child) / (1.0 + visits)
+        own: EdgeTerms = {"improved_policy": shares[action], "visit_share": share}
+        edges.append(scored({**q_terms(child, action, q), **own}, shares[action] - share, excluded))
+    return choice(node, "gumbel", "score", edges, shared_terms(q))
+
+
+def shared_terms(q: TransformedQ) -> ChoiceTerms:
+    """Returns the terms that all moves of a node share."""
+    return {"mixed_value": q.completion, "sigma_weight": q.weight, "low": q.low, "span": q.span}
 
 
 def _weight(prior: float, exponent: float) -> float:
@@ -171,8 +207,10 @@ class Schedule:
     """By simulation: the visits since the start that the selected move must have."""
     base_visits: dict[int, int]
     """By action: the visits at the start."""
-    perturbed_logits: dict[int, float]
-    """By action: Gumbel variate plus logit, with the maximum logit 0."""
+    variates: dict[int, float]
+    """By action: the Gumbel variate."""
+    logits: dict[int, float]
+    """By action: the logit of the prior, with the maximum 0; -inf for prior 0."""
 
     @classmethod
     def start(
@@ -180,16 +218,20 @@ class Schedule:
     ) -> Schedule:
         """Starts a schedule with the given Gumbel variates."""
         base_visits = {action: child.visit_count for action, child in root.children.items()}
-        return cls(first_simulation, considered, base_visits, perturb_logits(root, variates))
+        return cls(first_simulation, considered, base_visits, variates, logits_of(root))
 
     @classmethod
     def without_simulations(cls, root: PriorNode) -> Schedule:
         """Returns the schedule of a root without simulations: all visits count, and Gumbel variates are 0."""
-        return cls(0, [], dict.fromkeys(root.children, 0), perturb_logits(root, dict.fromkeys(root.children, 0.0)))
+        return cls(0, [], dict.fromkeys(root.children, 0), dict.fromkeys(root.children, 0.0), logits_of(root))
+
+    def perturbed_logit(self, action: int) -> float:
+        """Returns the Gumbel variate plus the logit of a move."""
+        return self.variates[action] + self.logits[action]
 
     def score(self, child: PriorNode, q: TransformedQ) -> float:
         """Returns g + logit + sigma(q) of a move."""
-        return max(MIN_SCORE, self.perturbed_logits[child.action or 0] + q.of(child))
+        return max(MIN_SCORE, self.perturbed_logit(child.action or 0) + q.of(child))
 
     def scores(self, root: PriorNode, q: TransformedQ, moves: Sequence[int]) -> dict[int, float]:
         """Returns the scores of the visited moves and of the unvisited one with the highest perturbed logit.
@@ -197,7 +239,7 @@ class Schedule:
         Unvisited moves have equal visits and sigma, and differ in their perturbed logits alone.
         """
         unvisited = [action for action in moves if not root.children[action].is_visited]
-        best_unvisited = max(unvisited, key=lambda action: (self.perturbed_logits[action], -action), default=None)
+        best_unvisited = max(unvisited, key=lambda action: (self.perturbed_logit(action), -action), default=None)
         return {
             action: self.score(root.children[action], q)
             for action in moves
@@ -212,14 +254,33 @@ class Schedule:
         higher.
         """
         considered = self.considered[simulation - self.first_simulation]
+        return max(
+            scores, key=lambda action: (_nearness(self._visits(root, action), considered), scores[action], -action)
+        )
 
-        def rank(action: int) -> tuple[int, int]:
-            visits = visits_with_in_flight(root.children[action]) - self.base_visits[action]
-            if visits == considered:
-                return (2, 0)
-            return (1, visits) if visits < considered else (0, -visits)
+    def _visits(self, root: PriorNode, action: int) -> int:
+        """Returns the visits of a move since the start of the schedule, including leaves in flight."""
+        return visits_with_in_flight(root.children[action]) - self.base_visits[action]
 
-        return max(scores, key=lambda action: (rank(action), scores[action], -action))
+    def terms(self, root: PriorNode, q: TransformedQ, simulation: int) -> ChoiceTerms:
+        """Returns what the scores of a choice at the root are made of."""
+        considered = self.considered[simulation - self.first_simulation]
+        excluded = excluded_losses(root)
+        nearness = {action: _nearness(self._visits(root, action), considered) for action in root.children}
+        nearest = max(rank for action, rank in nearness.items() if action not in excluded)
+        edges: list[EdgeTerms] = []
+        for action, child in root.children.items():
+            own: EdgeTerms = {
+                "gumbel": self.variates[action],
+                "logit": self.logits[action],
+                "scheduled_visits": self._visits(root, action),
+                "considered": action not in excluded and nearness[action] == nearest,
+            }
+            score = max(MIN_SCORE, self.variates[action] + self.logits[action] + q.of(child))
+            edges.append(scored({**q_terms(child, action, q), **own}, score, excluded))
+        shared = shared_terms(q)
+        shared["considered_visits"], shared["considered_actions"] = considered, self.considered.count(considered)
+        return choice(root, "gumbel", "halving", edges, shared)
 
     def best_move(self, root: PriorNode, q: TransformedQ, moves: Sequence[int]) -> int:
         """Returns the highest score among the moves most visited in this schedule; the lowest of equals."""
@@ -231,10 +292,17 @@ class Schedule:
         return max(moves, key=rank)
 
 
-def perturb_logits(root: PriorNode, variates: dict[int, float]) -> dict[int, float]:
-    """Returns Gumbel variates plus logits, with the maximum logit 0; -inf for prior 0."""
+def _nearness(visits: int, considered: int) -> tuple[int, int]:
+    """Returns the rank of a move by its visits: the considered ones, the nearest lower, the nearest higher."""
+    if visits == considered:
+        return (2, 0)
+    return (1, visits) if visits < considered else (0, -visits)
+
+
+def logits_of(root: PriorNode) -> dict[int, float]:
+    """Returns the logits of the priors, with the maximum 0; -inf for prior 0."""
     logits = {
         action: math.log(child.prior) if child.prior > 0.0 else -math.inf for action, child in root.children.items()
     }
     most = max(logits.values())
-    return {action: variates[action] + (logit - most) for action, logit in logits.items()}
+    return {action: logit - most for action, logit in logits.items()}

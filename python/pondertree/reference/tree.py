@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from pondertree.games.game_state import is_zero_sum, listed_actions
 from pondertree.games.playout import Playouts
-from pondertree.reference.trace import TraceRow
+from pondertree.trace import EdgeTerms, TraceRow
 
 if TYPE_CHECKING:
     from pondertree.games.game_state import State
@@ -120,6 +120,16 @@ class TreeNode:
                 total += child.total_for_chooser
                 visits += child.visit_count
         return total, visits
+
+    def edge_terms(self, action: int) -> EdgeTerms:
+        """Returns what a trace records of the edge to this node, whatever the rule."""
+        return {
+            "action": action,
+            "visits": self.visit_count,
+            "in_flight": self.in_flight,
+            "total": self.total_for_chooser,
+            "proven": self.proven_for_chooser,
+        }
 
     def path(self) -> list[int]:
         """Returns the actions from the root to this node."""

@@ -31,8 +31,9 @@ from pondertree.random import ANSWER, SELECT, Random, fold, tree_key
 from pondertree.reference import answer
 from pondertree.reference.priors import highest
 from pondertree.reference.search_loop import BatchedSearch, at_least, not_negative
-from pondertree.reference.trace import Scores
+from pondertree.reference.terms import Record, choice, excluded_losses, scored, untried, virtual_loss
 from pondertree.reference.tree import SearchTree, TreeNode
+from pondertree.trace import ChoiceTerms, EdgeTerms
 
 __all__ = [
     "MCTS",
@@ -142,9 +143,7 @@ class MCTSNode(TreeNode):
         explore = math.sqrt(2.0 * math.log(parent_visits) / visits)
         return self.expected_for_chooser() + c_param * explore
 
-    def best_child(
-        self, c_param: float = 1.0, random: Random | None = None, record: list[Scores | None] | None = None
-    ) -> MCTSNode:
+    def best_child(self, c_param: float = 1.0, random: Random | None = None, record: Record | None = None) -> MCTSNode:
         """Returns the child with the highest score; ties are broken at random. Proven losses are skipped unless all
         lose.
 
@@ -160,8 +159,20 @@ class MCTSNode(TreeNode):
         parent_visits = max(self.visit_count + self.in_flight, 1)
         scores = {action: child.score(parent_visits, c_param) for action, child in candidates.items()}
         if record is not None:
-            record.append(list(scores.items()))
+            record.append((list(scores.items()), self._choice_terms(parent_visits, c_param)))
         return candidates[highest(scores, random or self.tree_random())]
+
+    def _choice_terms(self, parent_visits: int, c_param: float) -> ChoiceTerms:
+        """Returns what the scores of `best_child` are made of."""
+        excluded = excluded_losses(self)
+        edges: list[EdgeTerms] = []
+        for action, child in self.children.items():
+            q = child.expected_for_chooser()
+            n = child.visit_count + child.in_flight
+            exploration = c_param * math.sqrt(2.0 * math.log(parent_visits) / n)
+            terms: EdgeTerms = {"virtual_loss": virtual_loss(child), "q": q, "exploration": exploration}
+            edges.append(scored({**child.edge_terms(action), **terms}, q + exploration, excluded))
+        return choice(self, "ucb1", "score", edges)
 
     def tree_random(self) -> Random:
         """Returns the default generator of the tree."""
@@ -258,21 +269,20 @@ class MCTS(BatchedSearch[MCTSNode]):
             raise ValueError(f"a state that is a {type(state).__name__} needs the functions of its game: give game=")
         return DictState(state, self.game)
 
-    def _select(
-        self, root: MCTSNode, random: Random | None = None, record: list[Scores | None] | None = None
-    ) -> MCTSNode:
+    def _select(self, root: MCTSNode, random: Random | None = None, record: Record | None = None) -> MCTSNode:
         """Selection: descends to a node with an unexpanded move, an end, a proven node or a leaf in flight."""
         node = root
         while node.exact_values() is None and not node.is_pending and not node.list_actions():
             node = node.best_child(self.c_param, random, record)
         return node
 
-    def _open(self, leaf: MCTSNode, random: Random, record: list[Scores | None] | None) -> MCTSNode:
+    def _open(self, leaf: MCTSNode, random: Random, record: Record | None) -> MCTSNode:
         """Expansion: expands a move of the selected node, unless its value is exact."""
         if leaf.exact_values() is not None:
             return leaf
         if record is not None:
-            record.append(None)
+            edges = [untried(action) for action in leaf.list_actions()]
+            record.append((None, choice(leaf, "ucb1", "untried", edges)))
         return leaf.expand(random)
 
     def _backpropagate(self, leaf: MCTSNode, values: Sequence[float] | float) -> None:

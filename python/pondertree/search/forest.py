@@ -25,6 +25,7 @@ from pondertree.search.arguments import UNLIMITED, Limits, Progress, RootActions
 from pondertree.search.leaf_evaluation import OutOfTime
 from pondertree.search.observation_root import ObservationBatch, ObservationRoot, observation_root
 from pondertree.search.world import World
+from pondertree.trace import TraceRow
 from pondertree.validation import is_listed, optional_flag, optional_temperature, per_row, shown, whole_number
 from pondertree.validation import seconds as read_seconds
 
@@ -100,14 +101,39 @@ class Forest:
         counts = [UNLIMITED] * len(self) if n is None else per_row(n, len(self), "n", whole_number)
         if progress is not None:
             validation.function(progress, "progress", "function of (done, total)")
-        if self._busy:
-            raise UsageError("this search is already running: an evaluator or another thread must not enter it again")
         # Fast path: one flag for all trees.
         noise: dict[int | None, bool | None] = {
             None: None if is_listed(add_noise) else optional_flag(add_noise, "add_noise")
         }
         if is_listed(add_noise):
             noise = dict(enumerate(per_row(add_noise, len(self), "add_noise", optional_flag)))
+        self._run(counts, noise, limit, progress)
+        return self
+
+    def step(self, index: int = 0, *, of: int | None = None, add_noise: bool | None = None) -> TraceRow | None:
+        """Runs one simulation of tree `index` and returns its row of `trace`; None where `simulate(1)` would run none.
+
+        The search needs no `trace=True`. The tree is as after `simulate(1)`, or with `of=n` as after a part of
+        `simulate(n)`: Gumbel plans the simulations of a whole search, which the first step begins and the later ones
+        continue until all n have run. `add_noise` is as in `simulate`.
+        """
+        index = self._index(index)
+        planned = 1 if of is None else whole_number(of, "of", least=1)
+        counts = [planned if other == index else 0 for other in range(len(self))]
+        noise: dict[int | None, bool | None] = {index: optional_flag(add_noise, "add_noise")}
+        return self._run(counts, noise, None, None, step=index)
+
+    def _run(
+        self,
+        counts: list[int],
+        noise: dict[int | None, bool | None],
+        limit: float | None,
+        progress: Progress | None,
+        step: int | None = None,
+    ) -> TraceRow | None:
+        """Runs `counts` simulations per tree; or one of those of tree `step`, whose record it returns."""
+        if self._busy:
+            raise UsageError("this search is already running: an evaluator or another thread must not enter it again")
         if True in noise.values():
             self._world.check_noise()
         begun = time.perf_counter()
@@ -119,18 +145,22 @@ class Forest:
             for index, enabled in noise.items():
                 if enabled is not None:
                     self._world.set_noise(index, enabled)
-            self._core.allow(counts)
-            self._world.prepare_run(counts, is_exact=limit is None)
+            if step is None:
+                self._core.allow(counts)
+            else:
+                self._core.begin_step(step, counts[step])
+            self._world.prepare_run(counts, is_exact=limit is None and step is None)
             with stopped_by_cancelling(self.stop):
                 if self._world.runs_in_engine:
                     self._core.run(limit, progress)
                 else:
                     self._run_batches(None if limit is None else begun + limit, progress)
         finally:
+            row = None if step is None else self._core.end_step(step, self._config.options.trace)
             self._busy = False
             passed = time.perf_counter() - begun
             self._elapsed = [elapsed + passed for elapsed in self._elapsed]
-        return self
+        return row
 
     async def asimulate(self, n: int | Sequence[int] | None = None, **arguments: Any) -> Forest:
         """Does as `simulate` with the same arguments, in a worker thread; see `Search.arun`."""
@@ -368,24 +398,13 @@ class Forest:
         """Ends a running `simulate` early, from any thread; the tree keeps its simulations."""
         self._core.stop()
 
-    def trace(self, index: int = 0) -> list[dict[str, Any]]:
-        """Returns every simulation of tree `index`, in the format of the reference implementation.
-
-        Needs `trace=True`.
-        """
+    def trace(self, index: int = 0) -> list[TraceRow]:
+        """Returns every simulation of tree `index`, as the reference implementation records it; needs `trace=True`."""
         if not self._config.options.trace:
             raise UsageError("nothing was recorded: create the search with trace=True")
         index = self._index(index)
         self._world.synchronize()
-        return [
-            {
-                "simulation": simulation,
-                "path": [action for action, _ in steps],
-                "scores": [scores for _, scores in steps],
-                "values": values,
-            }
-            for simulation, steps, values in sorted(self._core.trace(index), key=operator.itemgetter(0))
-        ]
+        return sorted(self._core.trace(index), key=operator.itemgetter("simulation"))
 
     def _index(self, index: int) -> int:
         number = whole_number(index, "index", least=-len(self))

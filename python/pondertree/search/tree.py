@@ -16,6 +16,7 @@ from pondertree.result import SearchResult
 from pondertree.search.arguments import Progress
 from pondertree.search.forest import Forest
 from pondertree.search.settings import settings_data
+from pondertree.trace import TraceRow
 
 if TYPE_CHECKING:
     import chess
@@ -81,6 +82,10 @@ class Tree:
         await self._forest.asimulate(n, **arguments)
         return self
 
+    def step(self, *, of: int | None = None, add_noise: bool | None = None) -> TraceRow | None:
+        """Runs one simulation, of a search of `of` ones, and returns its row of `trace`; see `Forest.step`."""
+        return self._forest.step(0, of=of, add_noise=add_noise)
+
     def result(self, *, temperature: float | None = None) -> SearchResult:
         """Returns the result so far."""
         return self._forest.result(0, temperature=temperature)
@@ -118,8 +123,8 @@ class Tree:
         """Ends a running `simulate` early; from any thread."""
         self._forest.stop()
 
-    def trace(self) -> list[dict[str, Any]]:
-        """Returns every simulation, in the format of the reference implementation; needs `trace=True`."""
+    def trace(self) -> list[TraceRow]:
+        """Returns every simulation, as the reference implementation records it; needs `trace=True`."""
         return self._forest.trace(0)
 
     def _repr_html_(self) -> str:

@@ -10,6 +10,8 @@ from pondertree.reference import alphazero
 class MCTS(alphazero.MCTS):
     """AlphaZero's search with a linear exploration term."""
 
+    rule = "linear_puct"
+
     def __init__(self, neural_network: Any, num_simulations: int, c_linear: float, **options: Any) -> None:
         super().__init__(neural_network, num_simulations, **options)
         self.c_linear = c_linear

@@ -1,8 +1,10 @@
 //! PUCT whose exploration grows linearly: `Q + c_linear * N * P / (1 + n)`.
 
 use super::edge_score::EdgeScore;
+use super::puct::puct_terms;
 use super::{Choice, ScoringRule};
 use crate::search::fields::Fields;
+use crate::search::terms::{ChoiceTerms, RecordedChoice};
 
 /// PUCT whose exploration grows linearly with N.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,6 +23,10 @@ impl ScoringRule for LinearPuct {
     fn choose(&self, choice: Choice<'_>) -> usize {
         let exploration = self.c_linear * f64::from(choice.visits);
         choice.highest(Formula { exploration })
+    }
+
+    fn terms(&self, choice: &RecordedChoice<'_>, how: &'static str) -> ChoiceTerms {
+        puct_terms(choice, how, self.c_linear * f64::from(choice.visits), 0.0, None)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::{select_edge, Choice, ScoringRule};
 use crate::search::fields::Fields;
+use crate::search::terms::{terms, ChoiceTerms, RecordedChoice, RecordedEdge, Terms};
 use crate::tree::{Edges, Node};
 
 /// Lower bound of a span of values, against division by 0 (as in mctx).
@@ -59,6 +60,22 @@ impl ScoringRule for Gumbel {
         choose(&self.completed_q, &tree.edges(node), node, tree.pruned_prior_mass(index), highest, all_scores, scores)
     }
 
+    fn terms(&self, choice: &RecordedChoice<'_>, how: &'static str) -> ChoiceTerms {
+        let (edges, opened) = (choice.edges(), choice.node.opened as usize);
+        let bonus = RecordedBonus::of(&self.completed_q, choice);
+        let mut weights = bonus.values.clone();
+        let pruned = choice.tree.pruned_prior_mass(choice.index);
+        let improved = improve(&edges, opened, pruned, &bonus.bonus, &mut weights[..opened]);
+        let visits = 1.0 + f64::from((0..opened).map(|place| counted(&edges, place)).sum::<u32>());
+        choice.scored(how, bonus.shared(), |edge| {
+            let weight = if edge.place < opened { weights[edge.place] } else { edge.prior * improved.untried };
+            let improved_policy = weight / improved.total;
+            let visit_share = f64::from(edge.visits) / visits;
+            let own = terms! { improved_policy: improved_policy, visit_share: visit_share };
+            ([bonus.terms(edge), own].concat(), improved_policy - visit_share)
+        })
+    }
+
     fn sequential_halving(&self) -> Option<&Gumbel> {
         Some(self)
     }
@@ -86,6 +103,46 @@ impl Bonus {
     }
 }
 
+/// The bonus at a node, for a record.
+#[derive(Debug)]
+pub(crate) struct RecordedBonus {
+    bonus: Bonus,
+    /// Q of each edge, NaN without visits.
+    values: Vec<f64>,
+    /// Q of untried moves.
+    completing: f64,
+}
+
+impl RecordedBonus {
+    pub(crate) fn of(completed_q: &CompletedQ, choice: &RecordedChoice<'_>) -> Self {
+        let (edges, opened) = (choice.edges(), choice.node.opened as usize);
+        let mut values = vec![f64::NAN; edges.actions.len()];
+        let bonus = completed_q.at(&edges, choice.node, &mut values);
+        let (visits, priors) = (edges.visits[..opened].iter().sum(), &edges.priors[..opened]);
+        let known = values.iter().zip(priors).filter(|(q, _)| !q.is_nan());
+        let mass = known.fold(0.0, |sum, (_, &prior)| sum + clamped_prior(prior));
+        let completing = completed_q.completing(choice.node.raw_value, visits, mass, &values, priors);
+        Self { bonus, values, completing }
+    }
+
+    pub(crate) fn shared(&self) -> Terms {
+        let Bonus { weight, low, span, .. } = self.bonus;
+        terms! { mixed_value: self.completing, sigma_weight: weight, low: low, span: span }
+    }
+
+    /// Returns Q, completed Q and sigma of an edge.
+    pub(crate) fn terms(&self, edge: &RecordedEdge) -> Terms {
+        let q = self.values[edge.place];
+        let known = (!q.is_nan()).then_some(q);
+        terms! { q: known, completed_q: known.unwrap_or(self.completing), sigma: self.sigma(edge) }
+    }
+
+    /// Returns the bonus of an edge.
+    pub(crate) fn sigma(&self, edge: &RecordedEdge) -> f64 {
+        self.bonus.of(self.values[edge.place])
+    }
+}
+
 /// Returns the visits of an edge plus leaves in flight.
 #[inline]
 pub(crate) fn counted(edges: &Edges<'_>, place: usize) -> u32 {
@@ -104,6 +161,23 @@ fn clamped_prior(prior: f32) -> f64 {
 }
 
 impl CompletedQ {
+    /// Returns Q of untried moves, from the values and priors of the opened edges, their visits in `total` and the sum `mass` of the
+    /// priors of those with values.
+    #[inline(always)]
+    fn completing(&self, raw: f64, total: u32, mass: f64, values: &[f64], priors: &[f32]) -> f64 {
+        if !self.use_mixed_value || total == 0 {
+            return raw;
+        }
+        let mut weighted = 0.0;
+        for (&q, &prior) in values.iter().zip(priors) {
+            if !q.is_nan() {
+                weighted += clamped_prior(prior) * q / mass;
+            }
+        }
+        let total = f64::from(total);
+        (raw + total * weighted) / (total + 1.0)
+    }
+
     /// Returns the bonus at a node; `values` receives Q of its opened edges, NaN without visits.
     pub fn at(&self, edges: &Edges<'_>, node: &Node, values: &mut [f64]) -> Bonus {
         let opened = node.opened as usize;
@@ -132,17 +206,7 @@ impl CompletedQ {
                 high = if q > high { q } else { high };
             }
         }
-        let mut completing = node.raw_value;
-        if self.use_mixed_value && total > 0 {
-            let mut weighted = 0.0;
-            for (&q, &prior) in values.iter().zip(known) {
-                if !q.is_nan() {
-                    weighted += clamped_prior(prior) * q / priors;
-                }
-            }
-            let total = f64::from(total);
-            completing = (node.raw_value + total * weighted) / (total + 1.0);
-        }
+        let completing = self.completing(node.raw_value, total, priors, values, known);
         if visited < self.num_actions {
             low = if completing < low { completing } else { low };
             high = if completing > high { completing } else { high };

@@ -1,9 +1,11 @@
 //! MuZero's PUCT (Schrittwieser et al. 2020, appendix B): the exploration constant grows with the logarithm of N, and Q, which
 //! may include rewards of any size, is normalised to [0, 1]. An untried move has the lowest value, 0.
 
-use super::edge_score::{EdgeInputs, EdgeScore};
+use super::edge_score::{with_scale, EdgeInputs, EdgeScore};
 use super::{Choice, ScoringRule, LOG_PUCT};
+use crate::search::backup::Bounds;
 use crate::search::fields::Fields;
+use crate::search::terms::{terms, ChoiceTerms, RecordedChoice};
 
 /// Lower bound of a span of values, against division by 0 (as in mctx).
 const MIN_SPAN: f64 = 1e-8;
@@ -40,6 +42,17 @@ impl LogPuct {
         let visits = f64::from(visits);
         (((visits + self.pb_c_base + 1.0) / self.pb_c_base).ln() + self.pb_c_init) * visits.sqrt()
     }
+
+    /// Returns the formula at a node; `with_scale` completes it.
+    #[inline(always)]
+    fn formula(&self, exploration: f64, (low, high): Bounds, raw: f64) -> Formula {
+        let plain = Formula { exploration, low: 0.0, scale: 1.0, raw: None };
+        match self.normalize {
+            Normalize::Tree if high > low => Formula { low, scale: 1.0 / (high - low), ..plain },
+            Normalize::Tree | Normalize::Not => plain,
+            Normalize::Node => Formula { raw: Some(raw), ..plain },
+        }
+    }
 }
 
 impl ScoringRule for LogPuct {
@@ -61,14 +74,19 @@ impl ScoringRule for LogPuct {
     #[inline(always)]
     fn choose(&self, choice: Choice<'_>) -> usize {
         let exploration = self.weights.get(choice.visits as usize).copied().unwrap_or_else(|| self.weight(choice.visits));
-        let plain = Formula { exploration, low: 0.0, scale: 1.0, raw: None };
-        let (low, high) = choice.bounds;
-        let formula = match self.normalize {
-            Normalize::Tree if high > low => Formula { low, scale: 1.0 / (high - low), ..plain },
-            Normalize::Tree | Normalize::Not => plain,
-            Normalize::Node => Formula { raw: Some(choice.node.raw_value), ..plain },
-        };
+        let formula = self.formula(exploration, choice.bounds, choice.node.raw_value);
         choice.highest(formula)
+    }
+
+    fn terms(&self, choice: &RecordedChoice<'_>, how: &'static str) -> ChoiceTerms {
+        let weight = self.weight(choice.visits);
+        let plain = self.formula(weight, choice.bounds, choice.node.raw_value);
+        let Formula { low, scale, .. } = with_scale(plain, choice.edges().statistics(), choice.node.opened as usize);
+        choice.scored(how, terms! { exploration_weight: weight, low: low, scale: scale }, |edge| {
+            let normalized_q = edge.mean.map_or(0.0, |mean| (mean - low) * scale);
+            let exploration = weight * edge.prior / (1.0 + f64::from(edge.visits));
+            (terms! { q: edge.mean, normalized_q: normalized_q, exploration: exploration }, normalized_q + exploration)
+        })
     }
 
     fn exploration(&self, visits: u32) -> Option<f64> {

@@ -12,6 +12,7 @@ pub use gumbel::CompletedQ;
 use crate::runtime::random::Random;
 use crate::search::backup::Bounds;
 use crate::search::fields::{unknown, Fields};
+use crate::search::terms::{ChoiceTerms, RecordedChoice};
 use crate::tree::{Node, NodeIndex, Statistics, Tree};
 
 /// `ScoringRule::ID` of rules without specialised code; as `ID` of `Rule::choose`, code for every rule.
@@ -35,6 +36,10 @@ pub(crate) trait ScoringRule: Sized {
 
     /// Returns the place of the edge to follow; a place from `opened` on is to be opened.
     fn choose(&self, choice: Choice<'_>) -> usize;
+
+    /// Returns what the scores of a choice are made of, for its record; `how` it is made. It computes the scores apart from `choose`,
+    /// to the same bits.
+    fn terms(&self, choice: &RecordedChoice<'_>, how: &'static str) -> ChoiceTerms;
 
     /// Returns the place of a root move with fewer simulations than forced playouts require.
     fn forced_playout(&self, _tree: &Tree, _node: &Node, _visits: u32) -> Option<usize> {
@@ -137,6 +142,20 @@ macro_rules! rules {
             pub(crate) fn forced_playout(&self, tree: &Tree, node: &Node, visits: u32) -> Option<usize> {
                 match self {
                     $(Self::$rule(rule) => rule.forced_playout(tree, node, visits),)+
+                }
+            }
+
+            /// See `ScoringRule::terms`.
+            pub(crate) fn terms(&self, choice: &RecordedChoice<'_>, how: &'static str) -> ChoiceTerms {
+                match self {
+                    $(Self::$rule(rule) => rule.terms(choice, how),)+
+                }
+            }
+
+            /// See `ScoringRule::NAME`.
+            pub(crate) fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$rule(_) => $rule::NAME,)+
                 }
             }
 

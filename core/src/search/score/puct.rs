@@ -3,7 +3,8 @@
 use super::edge_score::EdgeScore;
 use super::{node_value, Choice, ScoringRule, PUCT};
 use crate::search::fields::Fields;
-use crate::tree::{Node, Tree};
+use crate::search::terms::{terms, ChoiceTerms, RecordedChoice};
+use crate::tree::{Node, Tree, ROOT};
 
 /// What N(s) counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,15 @@ impl Puct {
         };
         self.c_puct * f64::from(counted).sqrt()
     }
+
+    /// Returns Q of an untried move.
+    #[inline(always)]
+    fn urgency(&self, tree: &Tree, node: &Node) -> f64 {
+        match self.fpu_parent {
+            true => node_value(tree, node) - self.fpu,
+            false => self.fpu,
+        }
+    }
 }
 
 impl ScoringRule for Puct {
@@ -58,12 +68,14 @@ impl ScoringRule for Puct {
     #[inline(always)]
     fn choose(&self, choice: Choice<'_>) -> usize {
         let (node, tree) = (choice.node, &*choice.tree);
-        let untried = match self.fpu_parent {
-            true => node_value(tree, node) - self.fpu,
-            false => self.fpu,
-        };
+        let untried = self.urgency(tree, node);
         let exploration = self.weight(choice.visits);
         choice.highest(Formula { exploration, untried })
+    }
+
+    fn terms(&self, choice: &RecordedChoice<'_>, how: &'static str) -> ChoiceTerms {
+        let forced = (choice.index == ROOT && self.forced_playouts > 0.0).then_some(self.forced_playouts);
+        puct_terms(choice, how, self.weight(choice.visits), self.urgency(choice.tree, choice.node), forced)
     }
 
     #[inline]
@@ -100,6 +112,23 @@ fn forced_playout(k: f64, tree: &Tree, node: &Node, visits: u32) -> Option<usize
         }
     }
     chosen
+}
+
+/// Returns what scores of Q, or `urgency` of an untried move, plus `weight` * P / (1 + n) are made of; `forced` is k of forced playouts.
+pub(super) fn puct_terms(choice: &RecordedChoice<'_>, how: &'static str, weight: f64, urgency: f64, forced: Option<f64>) -> ChoiceTerms {
+    let total = f64::from(choice.visits.saturating_sub(1));
+    choice.scored(how, terms! { exploration_weight: weight }, |edge| {
+        let q = edge.q.unwrap_or(urgency);
+        let exploration = weight * edge.prior / (1.0 + f64::from(edge.visits));
+        let terms = terms! {
+            virtual_loss: edge.virtual_loss,
+            q: q,
+            first_play_urgency: edge.q.is_none(),
+            exploration: exploration,
+            forced_visits: forced.map(|k| (k * edge.prior * total).sqrt()),
+        };
+        (terms, q + exploration)
+    })
 }
 
 /// The formula at one node.

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use super::edge_score::EdgeScore;
 use super::{Choice, ScoringRule};
 use crate::search::fields::Fields;
+use crate::search::terms::{terms, ChoiceTerms, RecordedChoice};
 
 /// `2 ln n` for small n: a logarithm costs as much as scoring two edges, and most nodes have few visits.
 static TWICE_LOG: LazyLock<[f64; 2048]> = LazyLock::new(|| std::array::from_fn(|visits| 2.0 * (visits as f64).ln()));
@@ -38,6 +39,15 @@ impl ScoringRule for Ucb1 {
         }
         let twice_log = TWICE_LOG.get(visits as usize).copied().unwrap_or_else(|| 2.0 * f64::from(visits).ln());
         choice.highest(Formula { c_param: self.c_param, twice_log })
+    }
+
+    fn terms(&self, choice: &RecordedChoice<'_>, how: &'static str) -> ChoiceTerms {
+        let twice_log = 2.0 * f64::from(choice.visits).ln();
+        choice.scored(how, Vec::new(), |edge| {
+            let exploration = self.c_param * (twice_log / f64::from(edge.visits)).sqrt();
+            let terms = terms! { virtual_loss: edge.virtual_loss, q: edge.q, exploration: exploration };
+            (terms, edge.q.unwrap_or(0.0) + exploration)
+        })
     }
 }
 
