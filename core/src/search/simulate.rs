@@ -9,7 +9,7 @@ use crate::search::move_ordering::order_edges;
 use crate::search::path::{TraceRow, TraceStep};
 use crate::search::select::{descend, Descent, DescentStart, Reached};
 use crate::search::sequential_halving::Schedule;
-use crate::search::terms::RecordedChoice;
+use crate::search::terms::{ChoiceTerms, RecordedChoice};
 use crate::search::tree_search::{SearchState, Stop, MAX_SCHEDULE, ROOT_EVALUATION, SIMULATIONS_PER_CHECK};
 use crate::search::{backup, expand, interleaved, leaf_analysis};
 use crate::tree::{NodeIndex, Tree, ROOT, UNPROVEN};
@@ -165,11 +165,18 @@ impl<W: World> SearchState<W> {
         let (schedule, rule) = (self.schedule.as_ref()?, config.rule.sequential_halving()?);
         let started = self.simulations + self.pending.len() as u64;
         if config.trace {
-            let visits = tree.root_visits + self.pending.len() as u32;
-            let choice = RecordedChoice::new(tree, config, ROOT, visits, self.bounds);
-            descent.scheduled_terms = Some(schedule.terms(rule, &choice, self.key, self.gumbel.as_deref(), started));
+            descent.scheduled_terms = self.scheduled_terms(tree, config, started);
         }
         Some(schedule.choose(&rule.completed_q, tree, started, config.trace, &mut descent.scores))
+    }
+
+    /// Returns the terms of the choice at the root by the schedule, for its record.
+    #[cold]
+    #[inline(never)]
+    fn scheduled_terms(&self, tree: &Tree, config: &WorldConfig<W>, started: u64) -> Option<ChoiceTerms> {
+        let (schedule, rule) = (self.schedule.as_ref()?, config.rule.sequential_halving()?);
+        let choice = RecordedChoice::new(tree, config, ROOT, tree.root_visits + self.pending.len() as u32, self.bounds);
+        Some(schedule.terms(rule, &choice, self.key, self.gumbel.as_deref(), started))
     }
 
     /// Adds the node and edges of a new position of a compiled world, if moves have priors.
@@ -198,6 +205,7 @@ impl<W: World> SearchState<W> {
 
     /// Records a simulation.
     #[cold]
+    #[inline(never)]
     pub(crate) fn record(&mut self, simulation: u64, steps: &mut Vec<TraceStep>, values: &[f64]) {
         let mut steps = std::mem::take(steps);
         // A descent does not know the root's priors without noise.
@@ -208,13 +216,20 @@ impl<W: World> SearchState<W> {
         self.trace.push(TraceRow { simulation, steps, values: values.to_vec() });
     }
 
+    /// Records a simulation that ends at `node`, whose value is exact.
+    #[cold]
+    #[inline(never)]
+    fn record_exact(&mut self, tree: &Tree, config: &WorldConfig<W>, node: NodeIndex, descent: &mut Descent<W::State>) {
+        let simulation = self.simulations + self.pending.len() as u64;
+        self.record(simulation, &mut descent.trace, &exact_values(tree, config, node));
+    }
+
     /// Finishes a simulation at `node`, whose value is exact.
     pub(crate) fn back_up_exact(&mut self, tree: &mut Tree, config: &WorldConfig<W>, node: NodeIndex, descent: &mut Descent<W::State>) {
         let header = *tree.node(node);
         descent.path.iter().for_each(|step| self.journal.edge(tree, step.edge));
         if config.trace {
-            let simulation = self.simulations + self.pending.len() as u64;
-            self.record(simulation, &mut descent.trace, &exact_values(tree, config, node));
+            self.record_exact(tree, config, node, descent);
         }
         if config.has_scalar_value() {
             let value = header.exact();
