@@ -120,6 +120,9 @@ struct InterleavedDescent<'a, S> {
 
 /// Descends several trees, one step of each in turn, so that cache misses of one overlap with the steps of the others.
 fn descend_all<W: World>(descents: &mut [Option<InterleavedDescent<'_, W::State>>], config: &WorldConfig<W>) {
+    if config.trace {
+        return descend_all_by::<W, ANY, true>(descents, config);
+    }
     #[cfg(target_arch = "x86_64")]
     if simd::is_available() && !cfg!(feature = "ablate-avx2") {
         #[expect(unsafe_code, reason = "the same arithmetic in AVX2 registers, selected at run time")]
@@ -133,10 +136,10 @@ fn descend_all<W: World>(descents: &mut [Option<InterleavedDescent<'_, W::State>
 #[inline(always)]
 fn descend_all_portable<W: World>(descents: &mut [Option<InterleavedDescent<'_, W::State>>], config: &WorldConfig<W>) {
     match config.rule.id() {
-        _ if cfg!(feature = "ablate-specialization") => descend_all_by::<W, ANY>(descents, config),
-        PUCT => descend_all_by::<W, PUCT>(descents, config),
-        LOG_PUCT => descend_all_by::<W, LOG_PUCT>(descents, config),
-        _ => descend_all_by::<W, ANY>(descents, config),
+        _ if cfg!(feature = "ablate-specialization") => descend_all_by::<W, ANY, false>(descents, config),
+        PUCT => descend_all_by::<W, PUCT, false>(descents, config),
+        LOG_PUCT => descend_all_by::<W, LOG_PUCT, false>(descents, config),
+        _ => descend_all_by::<W, ANY, false>(descents, config),
     }
 }
 
@@ -147,7 +150,10 @@ fn descend_all_avx2<W: World>(descents: &mut [Option<InterleavedDescent<'_, W::S
 }
 
 #[inline(always)]
-fn descend_all_by<W: World, const ID: u8>(descents: &mut [Option<InterleavedDescent<'_, W::State>>], config: &WorldConfig<W>) {
+fn descend_all_by<W: World, const ID: u8, const RECORDS: bool>(
+    descents: &mut [Option<InterleavedDescent<'_, W::State>>],
+    config: &WorldConfig<W>,
+) {
     let mut active = true;
     while active {
         active = false;
@@ -156,7 +162,7 @@ fn descend_all_by<W: World, const ID: u8>(descents: &mut [Option<InterleavedDesc
             one.tree.prefetch_tried(one.descent.cursor.node);
         }
         for one in descents.iter_mut().flatten().filter(|one| one.reached.is_none()) {
-            one.reached = step::<W, ID>(one.tree, config, one.descent, one.journal);
+            one.reached = step::<W, ID, RECORDS>(one.tree, config, one.descent, one.journal);
             if one.reached.is_none() {
                 one.tree.prefetch_node(one.descent.cursor.node);
                 active = true;

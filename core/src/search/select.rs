@@ -134,34 +134,42 @@ pub(crate) fn descend<W: World>(
     descent: &mut Descent<W::State>,
     journal: &mut Journal,
 ) -> Reached {
+    if config.trace {
+        return descend_portable::<W, true>(tree, config, descent, journal);
+    }
     #[cfg(target_arch = "x86_64")]
     if simd::is_available() && !cfg!(feature = "ablate-avx2") {
         #[expect(unsafe_code, reason = "the same arithmetic in AVX2 registers, selected at run time")]
         // SAFETY: the CPU supports the target features of this function.
         return unsafe { descend_avx2::<W>(tree, config, descent, journal) };
     }
-    descend_portable::<W>(tree, config, descent, journal)
+    descend_portable::<W, false>(tree, config, descent, journal)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 fn descend_avx2<W: World>(tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
-    descend_portable::<W>(tree, config, descent, journal)
+    descend_portable::<W, false>(tree, config, descent, journal)
 }
 
 #[inline(always)]
-fn descend_portable<W: World>(tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
+fn descend_portable<W: World, const RECORDS: bool>(
+    tree: &mut Tree,
+    config: &WorldConfig<W>,
+    descent: &mut Descent<W::State>,
+    journal: &mut Journal,
+) -> Reached {
     loop {
-        if let Some(reached) = step::<W, ANY>(tree, config, descent, journal) {
+        if let Some(reached) = step::<W, ANY, RECORDS>(tree, config, descent, journal) {
             return reached;
         }
     }
 }
 
 /// One choice of a descent. It changes the tree in two ways, both journalled: it may open an untried edge, and a leaf visited for
-/// the second time gets its node.
+/// the second time gets its node. Code that `RECORDS` choices is separate, so that other descents do not pay for it.
 #[inline(always)]
-pub(super) fn step<W: World, const ID: u8>(
+pub(super) fn step<W: World, const ID: u8, const RECORDS: bool>(
     tree: &mut Tree,
     config: &WorldConfig<W>,
     descent: &mut Descent<W::State>,
@@ -189,7 +197,7 @@ pub(super) fn step<W: World, const ID: u8>(
                 node: &node,
                 visits,
                 virtual_loss: !config.has_rewards,
-                all_scores: config.trace,
+                all_scores: RECORDS,
                 bounds: descent.cursor.bounds,
                 scores: &mut descent.scores,
                 random: &mut descent.cursor.random,
@@ -198,7 +206,7 @@ pub(super) fn step<W: World, const ID: u8>(
             forced_playout.unwrap_or(best)
         }
     };
-    if config.trace {
+    if RECORDS {
         record(tree, config, descent, place);
     }
     let is_untried = place >= node.opened as usize;

@@ -163,6 +163,7 @@ impl<W: World> SearchState<W> {
 
     /// Records a simulation.
     #[cold]
+    #[inline(never)]
     pub(crate) fn record(&mut self, simulation: u64, steps: &mut Vec<TraceStep>, values: &[f64]) {
         let mut steps = std::mem::take(steps);
         // A descent does not know the root's priors without noise.
@@ -173,13 +174,20 @@ impl<W: World> SearchState<W> {
         self.trace.push(TraceRow { simulation, steps, values: values.to_vec() });
     }
 
+    /// Records a simulation that ends at `node`, whose value is exact.
+    #[cold]
+    #[inline(never)]
+    fn record_exact(&mut self, tree: &Tree, config: &WorldConfig<W>, node: NodeIndex, descent: &mut Descent<W::State>) {
+        let simulation = self.simulations + self.pending.len() as u64;
+        self.record(simulation, &mut descent.trace, &exact_values(tree, config, node));
+    }
+
     /// Finishes a simulation at `node`, whose value is exact.
     pub(crate) fn back_up_exact(&mut self, tree: &mut Tree, config: &WorldConfig<W>, node: NodeIndex, descent: &mut Descent<W::State>) {
         let header = *tree.node(node);
         descent.path.iter().for_each(|step| self.journal.edge(tree, step.edge));
         if config.trace {
-            let simulation = self.simulations + self.pending.len() as u64;
-            self.record(simulation, &mut descent.trace, &exact_values(tree, config, node));
+            self.record_exact(tree, config, node, descent);
         }
         if config.has_scalar_value() {
             let value = header.exact();
