@@ -5,6 +5,8 @@
  * position for its player to move. Numbers are `null` where the search has none (unvisited, unproven, not evaluated).
  * Proven results are -1, 0 or 1. A position has a number, `position`, which changes with every move, set-up or change of
  * settings; messages of an older position are dropped.
+ *
+ * The page is at `/?token=T`, the WebSocket at `/socket?token=T`, and a saved tree at `/tree?token=T`.
  */
 
 export const VERSION = 1;
@@ -149,6 +151,7 @@ export interface TreeNode {
   parent: number | null;
   action: number | null;
   text: string;
+  /** Who made the move (the root: who is to move); `q` and `proven` are for this player. */
   player: number;
   visits: number;
   q: number | null;
