@@ -73,6 +73,8 @@ export interface Position {
     text: string;
     /** Degrees by which flipping rotates the board: 180, or 0 where it cannot be flipped (gravity, notation). */
     flip: number;
+    /** Distance between the centres of neighbouring cells, in the units of the viewBox. */
+    cell: number;
   };
   legal: LegalMove[];
   settings: Settings;
@@ -233,6 +235,7 @@ export type Request = { request: number } & (
   | { type: "goto"; ply: number }
   | { type: "setup"; fen?: string; moves?: string }
   | { type: "new" }
+  /** A change of `simulations` and `seconds` alone, which limit `start` and replies, keeps the tree and `position`. */
   | { type: "settings"; settings: Partial<Settings> }
   /** What the window shows: nodes opened and closed by hand, fewest visits, most nodes, whether it follows the PV. */
   | { type: "window"; open?: number[]; close?: number[]; least?: number; nodes?: number; follow?: boolean }
