@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -224,16 +224,27 @@ class SearchResult(ReadOnly):
     def _pv(self) -> tuple[str, ...]:
         return tuple(self.line(self._chosen[0]))
 
-    def line(self, row: int) -> list[str]:
-        """The principal variation through the root's edge in this row of `edges`, as move texts."""
+    def line(self, row: int, most: int | None = None, write: Callable[[Any, int], str] | None = None) -> list[str]:
+        """The principal variation through the root's edge in this row of `edges`, as move texts; at most `most` moves.
+
+        `write(state, action)` returns the text of a move; by default it is in the game's notation.
+        """
         texts = []
         state = self._state
-        for action in self._view.principal_variation(row):
+        for action in self._view.principal_variation(row)[:most]:
             if is_beyond_rules(state, action, self._info):
                 break  # the model's line continues past the rules of the game
-            texts.append(searched_action_text(state, action, self._info))
+            texts.append((write or self._write)(state, action))
             state = predicted_successor(state, action, self._info)
         return texts
+
+    def _write(self, state: Any, action: int) -> str:
+        return searched_action_text(state, action, self._info)
+
+    @property
+    def clean_priors(self) -> dict[int, float]:
+        """The priors of the root's actions without noise; empty if there is no noise."""
+        return dict(self._view.clean_priors)
 
     def distance(self, row: int) -> int:
         """Plies to the end through the root's edge in this row of `edges`; meaningful where it is proven."""
@@ -255,6 +266,18 @@ class SearchResult(ReadOnly):
         counts = np.where(proven == -1, 0, visits)
         most, best = max(zip(counts.tolist(), actions.tolist(), strict=True), default=(0, 0))
         return int(best) if most > 0 else None
+
+    def window(
+        self, max_rows: int, min_visits: int = 1, opened: Sequence[int] = (), closed: Sequence[int] = (), *, follow: bool
+    ) -> dict[str, NDArray[Any]]:
+        """The most visited positions as columns, parents before children, without creating a `Node`.
+
+        Row 0 is the root; the others are edges, with the statistics of their players. `opened` and `closed` are numbers
+        of nodes (column `node`) whose children are shown before all others, or not at all; with `follow`, the principal
+        variation is always shown. `proven` is `UNPROVEN` without a result.
+        """
+        line = self._view.principal_variation(self._best[0])
+        return self._view.window(max_rows, min_visits, list(opened), list(closed), line, follow)
 
     def depths(self) -> tuple[float, int]:
         """The mean depth of the simulations and the largest depth, in plies; walks the whole tree."""
@@ -293,6 +316,11 @@ class SearchResult(ReadOnly):
     def root(self) -> Node:
         """The root of the tree: a snapshot, which does not change when the search continues."""
         return Node.of_root(self._view, self._state, self._info)
+
+    @property
+    def num_positions(self) -> int:
+        """Number of positions in the tree: the root and every move that was searched at least once."""
+        return int(self._view.positions)
 
     @property
     def memory(self) -> int:

@@ -19,6 +19,7 @@ mod node;
 mod prefetch;
 mod traversal;
 mod untried;
+mod window;
 
 use crate::memory::block::{Block, Element};
 use crate::memory::slab::Pool;
@@ -31,6 +32,7 @@ pub(crate) use traversal::depths;
 pub(crate) use traversal::node_depths;
 
 pub use node::{Link, Node, UNPROVEN};
+pub use window::{WindowOptions, WindowRow};
 use node::{EMPTY_NODE, UNKNOWN};
 
 /// Index of a node.

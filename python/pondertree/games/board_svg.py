@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from string import ascii_lowercase
 from typing import Any, NamedTuple
@@ -197,6 +197,29 @@ def board_svg(state: Any, last_move: str = "") -> str | None:
         f'width="{2 * width:g}" height="{2 * height:g}" role="img" aria-label="{label}" text-anchor="middle" '
         f'font-family="DejaVu Sans, Segoe UI Symbol, Noto Sans Symbols2, Arial Unicode MS, sans-serif">{content}</svg>'
     )
+
+
+def move_centres(state: Any, actions: Sequence[int]) -> list[list[Point]]:
+    """Returns the centres of the cells that moves go through, as `board_svg` draws them; none for other games.
+
+    A move to a column goes to the cell where its piece comes to rest.
+    """
+    game = registered(type(state))
+    if game is None:
+        return [[] for _ in actions]
+    style, board = STYLES[game.board], TextBoard.of(state)
+    centres = []
+    for action in actions:
+        move = state.action_to_string(action)
+        after = TextBoard.of(state.play(action)) if move in board.columns else board
+        centres.append([style.centre(cell) for cell in after.cells_of(move)])
+    return centres
+
+
+def can_be_flipped(state: Any) -> bool:
+    """Whether the board may be seen from the other side: not where pieces fall, nor in games without a picture."""
+    game = registered(type(state))
+    return game is not None and game.board != "holes"
 
 
 def _name(x: float, y: float, text: str) -> str:

@@ -1,0 +1,97 @@
+"""The parameters of the searches, as their dataclass fields declare them, for forms and from their entries."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
+from typing import Any
+
+from pondertree import validation
+from pondertree.config import SearchOptions
+from pondertree.errors import UnknownOptionError
+from pondertree.search.base import Search
+from pondertree.search.preset import unknown_option
+
+#: Options that the settings of a session have themselves, and those that no entry of a form can be.
+HANDLED = {"num_simulations", "time_limit", "seed", "trace"}
+OBJECTS = {"evaluator", "model", "policy_network", "gumbel", "move_scores", "category_weights", "num_players"}
+
+
+def parameters_of(search: type[Search]) -> list[dict[str, Any]]:
+    """Returns the parameters of a search in the form of `Parameter` in `web/src/protocol.ts`."""
+    shown = [each for each in fields(search) if each.init and each.name not in HANDLED | OBJECTS]
+    return [{"name": each.name, **form_of(each), "help": help_of(search, each.name)} for each in shown]
+
+
+def form_of(declared: Any) -> dict[str, Any]:
+    """Returns type, default and bounds of a field, from its check and its default."""
+    check = declared.metadata.get("declared")
+    default = None if declared.default is MISSING else declared.default
+    if check is validation.flag:
+        return {"type": "bool", "default": bool(default)}
+    if isinstance(check, functools.partial) and check.func is validation.one_of:
+        choices = ["none" if value is None else value for value in check.keywords["values"]]
+        return {"type": "choice", "default": "none" if default is None else default, "choices": choices}
+    kinds = {
+        validation.whole_number: ("int", 0),
+        validation.count: ("int", 1),
+        validation.threads: ("int", 1),
+        validation.number: ("float", None),
+        validation.positive_number: ("float", 0.0),
+    }
+    function = check.func if isinstance(check, functools.partial) else check
+    if function not in kinds:
+        return {"type": "text", "default": to_text(default)}
+    kind, least = kinds[function]
+    bounds = dict(check.keywords) if isinstance(check, functools.partial) else {}
+    bounds = {"least": least, **bounds}
+    finite = {name: value for name, value in bounds.items() if value is not None and abs(value) != float("inf")}
+    return {"type": kind, "default": default, **finite}
+
+
+def to_text(value: Any) -> str:
+    """Returns a value as text: a pair as "parent 0.2", None as "none"."""
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    return "none" if value is None else str(value)
+
+
+def from_text(text: str) -> Any:
+    """Reads what `to_text` writes."""
+    words = [_number(word) for word in text.split()]
+    if len(words) > 1:
+        return tuple(words)
+    return words[0] if words else None
+
+
+def _number(word: str) -> Any:
+    if word == "none":
+        return None
+    try:
+        return float(word)
+    except ValueError:
+        return word
+
+
+def read_parameters(search: type[Search], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of a search; its own checks validate the values."""
+    known = {each.name: form_of(each)["type"] for each in fields(search) if each.name not in HANDLED | OBJECTS}
+    arguments = {}
+    for name, value in given.items():
+        if name not in known:
+            raise UnknownOptionError(unknown_option(search, name, list(known)))
+        is_text = isinstance(value, str) and known[name] in ("text", "choice")
+        arguments[name] = from_text(value) if is_text else value
+    return arguments
+
+
+def help_of(search: type[Search], name: str) -> str:
+    """Returns what the documentation of a search says on an option: its line of the options, or its first sentence."""
+    line = re.search(rf"^{name}: (.+)$", inspect.cleandoc(SearchOptions.__doc__ or ""), re.MULTILINE)
+    if line is not None:
+        return line[1]
+    sentences = re.split(r"(?<=[.;:])\s+", " ".join((search.__doc__ or "").split()))
+    return next((sentence for sentence in sentences if re.search(rf"\b{name}\b", sentence)), "")

@@ -1,0 +1,75 @@
+"""What a session shows: the game, the searches that can be chosen, and the settings to begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self
+
+from pondertree.game import GameInfo
+from pondertree.search.base import Search
+
+
+class GamePosition(Protocol):
+    """A state with its history, as the command line reads it (`pondertree.cli.position.Position`)."""
+
+    @property
+    def game(self) -> str: ...
+    @property
+    def state(self) -> Any: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def info(self) -> GameInfo: ...
+    @property
+    def players(self) -> tuple[str, ...]: ...
+    @property
+    def board(self) -> str: ...
+    def write(self, action: int) -> str: ...
+    def parse(self, text: str) -> int: ...
+    def play(self, action: int) -> Self: ...
+    def outcome(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A search that can be chosen."""
+
+    name: str
+    title: str
+    search: type[Search]
+    sources: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments that are no parameters: an evaluator or a model."""
+    simulations: int | None = None
+    """Default simulations of a reply."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a search; `web/src/protocol.ts` describes them."""
+
+    preset: str
+    parameters: Mapping[str, Any]
+    seed: int | None
+    simulations: int | None
+    seconds: float | None
+    exclude: Sequence[int] = ()
+    force: Sequence[int] = ()
+
+
+#: The action that led to a position (None for the first one), and the position.
+Turn = tuple[int | None, GamePosition]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A game and its searches."""
+
+    turns: Sequence[Turn]
+    """The game so far."""
+    begin: Callable[[str | None, str], Sequence[Turn]]
+    """Returns the game from a FEN (None: the usual start) and moves."""
+    algorithms: Sequence[Algorithm]
+    settings: Settings
+    version: str
+    """The version of the package."""
