@@ -138,7 +138,7 @@ export class EvaluationGraph {
       scales: { x: { time: false, range: (_, least, most) => [Math.min(0, least ?? 0), Math.max(most ?? 1, 8)] }, y: { range: [-1.05, 1.05] } },
       axes: [
         axis((value) => (Number.isInteger(value) ? String(value) : ""), { size: 24, grid: { show: false } }),
-        axis((value) => signed(value).replace(/\.?0+$/, ""), { size: 40, splits: [-1, 0, 1] as unknown as uPlot.Axis.Splits }),
+        axis((value) => (value ? signed(value).replace(/\.?0+$/, "") : "0"), { size: 40, splits: [-1, 0, 1] as unknown as uPlot.Axis.Splits }),
       ],
       cursor: { y: false, drag: { setScale: false }, points: { size: 7 } },
       series: [

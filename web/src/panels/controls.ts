@@ -1,7 +1,7 @@
 /** Start, pause, single simulations, the limit, and the numbers of the search as a whole. */
 
 import { byId, h, setAttribute, setIcon, setNumber, setText } from "../dom";
-import { bytes, compact, count, general, seconds, signed, verdict, type Format, type Value } from "../format";
+import { bytes, compact, count, seconds, signed, verdict, type Format, type Value } from "../format";
 import type { Frame } from "../protocol";
 import type { Store } from "../store";
 
@@ -14,7 +14,7 @@ const STATISTICS: Statistic[] = [
   { name: "nodes", title: "Nodes", format: compact, value: (status) => status.nodes },
   { name: "bytes", title: "Memory", format: bytes, value: (status) => status.bytes },
   { name: "value", title: "Value", format: signed, value: (status) => status.value },
-  { name: "depth", title: "Depth", format: general, value: (status) => status.depth?.[0] },
+  { name: "depth", title: "Mean depth", format: (value) => value.toFixed(1), value: (status) => status.depth?.[0] },
   { name: "max-depth", title: "Deepest", format: count, value: (status) => status.depth?.[1] },
 ];
 

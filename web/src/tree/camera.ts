@@ -7,6 +7,7 @@ const TOP = 34;
 const LEAST_ROW = 26;
 const MOST_ROW = 140;
 const FIT_ROW = 74;
+const LEAST_FIT_ROW = 39;
 const MOST_ZOOM = 1e7;
 
 export function newCamera(): Camera {
@@ -21,7 +22,7 @@ export function fit(camera: Camera, depth: number): void {
   camera.x0 = MARGIN;
   camera.y0 = TOP;
   const room = camera.height - 2 * TOP;
-  camera.row = clamp(room / Math.max(1, depth), camera.height < 360 ? 40 : 54, FIT_ROW);
+  camera.row = clamp(room / Math.max(1, depth), LEAST_FIT_ROW, FIT_ROW);
 }
 
 /** Stretches the tree around a point of the canvas. */

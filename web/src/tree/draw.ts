@@ -2,7 +2,7 @@
 
 import { compact, signed, text, verdictSign } from "../format";
 import type { Layout } from "./layout";
-import { BOX_WIDTH, DISC_WIDTH, type Camera, type Marks } from "./marks";
+import { BOX_ROWS, BOX_WIDTH, DISC_WIDTH, type Camera, type Marks } from "./marks";
 import { UNPROVEN, type TreeModel } from "./model";
 import { STEPS, stepOf, type Palette } from "./palette";
 
@@ -36,12 +36,13 @@ const yOf = ({ model, camera }: Picture, slot: number): number => model.depth[sl
 
 export function kindOf({ layout, camera }: Pick<Picture, "layout" | "camera">, slot: number): Kind {
   const pixels = layout.width[slot] * camera.scale;
-  if (pixels >= BOX_WIDTH && camera.row >= 54) return BOX;
+  if (pixels >= BOX_WIDTH && camera.row >= BOX_ROWS[0]) return BOX;
   return pixels >= DISC_WIDTH ? DISC : TICK;
 }
 
 function boxSize({ layout, camera }: Picture, slot: number): [number, number] {
-  return [Math.min(WIDEST_BOX, layout.width[slot] * camera.scale - 6), camera.row >= 66 ? 44 : 30];
+  const height = camera.row >= BOX_ROWS[2] ? 44 : camera.row >= BOX_ROWS[1] ? 32 : 21;
+  return [Math.min(height > 21 ? WIDEST_BOX : 64, layout.width[slot] * camera.scale - 5), height];
 }
 
 function radius({ layout, camera, model }: Picture, slot: number): number {
@@ -211,7 +212,8 @@ function paintBoxes(picture: Picture, marks: Marks): void {
     context.font = `600 13px ${FONT}`;
     const title = `${sign}${model.root === slot ? model.text[slot] || "root" : model.text[slot]}`;
     const high = height > 40;
-    context.fillText(title, x, high ? y - 10 : y - 6, width - 8);
+    context.fillText(title, x, high ? y - 10 : height > 21 ? y - 7 : y + 0.5, width - 6);
+    if (height <= 21) continue;
     context.font = `11px ${FONT}`;
     const visits = compact(model.visits[slot]);
     const value = text(model.q[slot], signed);

@@ -17,7 +17,9 @@ export const MOST_MARKS = 4000;
 /** Widths in pixels from which a node is drawn at all, as a disc, and as a box with its numbers. */
 export const LEAST_WIDTH = 2;
 export const DISC_WIDTH = 9;
-export const BOX_WIDTH = 46;
+export const BOX_WIDTH = 34;
+/** Heights of a row from which boxes fit, with their move alone, with visits, and with the value too. */
+export const BOX_ROWS = [38, 54, 66];
 
 export class Marks {
   /** Slots to draw, parents before children. */

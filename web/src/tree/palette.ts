@@ -44,7 +44,7 @@ export function readPalette(): Palette {
   const pale: string[] = [];
   for (let step = 0; step < STEPS; step++) {
     const value = (2 * step) / (STEPS - 1) - 1;
-    const colour = mix(even, value < 0 ? loss : win, Math.abs(value) ** 0.8);
+    const colour = mix(even, value < 0 ? loss : win, Math.abs(value) ** 0.6);
     strong.push(css(colour));
     pale.push(css(mix(paper, colour, 0.3)));
   }
