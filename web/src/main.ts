@@ -6,7 +6,7 @@ import { byId, setAttribute, setText } from "./dom";
 import { EvaluationGraph, SharesPanel } from "./panels/charts";
 import { Controls } from "./panels/controls";
 import { showShortcuts, toast } from "./panels/dialogs";
-import { GamePanel } from "./panels/game";
+import { GamePanel, lastPly } from "./panels/game";
 import { MovesPanel } from "./panels/moves";
 import { NodePanel } from "./panels/node";
 import { SettingsPanel } from "./panels/settings";
@@ -81,7 +81,7 @@ const keys: Record<string, () => void> = {
   ArrowLeft: () => game.back(-1),
   ArrowRight: () => game.back(1),
   Home: () => game.jump(0),
-  End: () => game.jump(store.position?.moves.length ?? 0),
+  End: () => store.position && game.jump(lastPly(store.position)),
   n: () => byId("new").click(),
   f: () => board.turnBoard(),
   b: () => board.focus(),

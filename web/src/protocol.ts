@@ -61,6 +61,8 @@ export interface Position {
   position: number;
   /** Moves that lead to the shown position, then those taken back that `goto` can return to. */
   moves: { action: number; text: string; player: number }[];
+  /** The ply before the first of `moves`: of a long game only those around the shown position are sent. */
+  first: number;
   ply: number;
   to_play: number;
   over: boolean;

@@ -4,9 +4,12 @@ import uPlot from "uplot";
 import { byId, h, setNumber } from "../dom";
 import { compact, percent, signed } from "../format";
 import type { Store } from "../store";
+import { lastPly } from "./game";
 import { readPalette, type Palette } from "../tree/palette";
 
 const MOST_SERIES = 8;
+/** Plies that the graph of the evaluation has room for at least. */
+const LEAST_PLIES = 8;
 const DASHES = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
 
 const style = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -135,7 +138,7 @@ export class EvaluationGraph {
 
   private options(): Omit<uPlot.Options, "width" | "height"> {
     return {
-      scales: { x: { time: false, range: (_, least, most) => [Math.min(0, least ?? 0), Math.max(most ?? 1, 8)] }, y: { range: [-1.05, 1.05] } },
+      scales: { x: { time: false, range: (_, __, most) => [0, most ?? LEAST_PLIES] }, y: { range: [-1.05, 1.05] } },
       axes: [
         axis((value) => (Number.isInteger(value) ? String(value) : ""), { size: 24, grid: { show: false } }),
         axis((value) => (value ? signed(value).replace(/\.?0+$/, "") : "0"), { size: 40, splits: [-1, 0, 1] as unknown as uPlot.Axis.Splits }),
@@ -161,7 +164,9 @@ export class EvaluationGraph {
 
   private data(): uPlot.AlignedData {
     const values = this.store.position?.evaluations ?? [];
-    return [values.map((entry) => entry.ply), values.map((entry) => entry.value)];
+    // The last point has no value: it keeps room for moves to come.
+    const end = Math.max(LEAST_PLIES, this.store.position?.ply ?? 0, ...values.map((entry) => entry.ply + 1));
+    return [[...values.map((entry) => entry.ply), end], [...values.map((entry) => entry.value), null]];
   }
 
   private update(): void {
@@ -197,7 +202,7 @@ export class EvaluationGraph {
     const left = plot.cursor.left ?? -1;
     if (left < 0 || !this.store.position) return;
     const ply = Math.round(plot.posToVal(left, "x"));
-    this.jump(Math.max(0, Math.min(this.store.position.moves.length, ply)));
+    this.jump(Math.max(0, Math.min(lastPly(this.store.position), ply)));
   }
 }
 

@@ -14,7 +14,7 @@ const STATISTICS: Statistic[] = [
   { name: "nodes", title: "Nodes", format: compact, value: (status) => status.nodes },
   { name: "bytes", title: "Memory", format: bytes, value: (status) => status.bytes },
   { name: "value", title: "Value", format: signed, value: (status) => status.value },
-  { name: "depth", title: "Mean depth", format: (value) => value.toFixed(1), value: (status) => status.depth?.[0] },
+  { name: "depth", title: "Depth", format: (value) => value.toFixed(1), value: (status) => status.depth?.[0] },
   { name: "max-depth", title: "Deepest", format: count, value: (status) => status.depth?.[1] },
 ];
 
@@ -38,7 +38,8 @@ export class Controls {
     setIcon(this.stepButton, "step");
     this.stepButton.title = "Run one simulation (S)";
     setIcon(this.saveButton, "save");
-    this.saveButton.append(h("span", {}, "Save tree"));
+    setAttribute(this.saveButton, "aria-label", "Save tree");
+    this.saveButton.title = "Save the tree to a file";
     const list = byId("statistics");
     list.append(h("div", {}, h("dt", {}, "Best"), this.best));
     for (const { name, title } of STATISTICS) {

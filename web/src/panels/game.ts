@@ -1,6 +1,7 @@
 /** The game: moves played, going through them, whose turn the search takes, new games and set-up. */
 
 import { byId, h, icon, setAttribute } from "../dom";
+import type { Position } from "../protocol";
 import type { Store } from "../store";
 import { dialog } from "./dialogs";
 
@@ -10,6 +11,8 @@ const NAVIGATION: [string, string, (ply: number, most: number) => number][] = [
   ["forward", "Forward (→)", (ply) => ply + 1],
   ["last", "Last position (End)", (_, most) => most],
 ];
+
+export const lastPly = (position: Position): number => position.first + position.moves.length;
 
 export class GamePanel {
   private readonly list = byId("game-moves");
@@ -25,7 +28,7 @@ export class GamePanel {
       const button = h("button", { type: "button", class: "quiet", title: label, "aria-label": label, "data-testid": `go-${name}` }, icon(name));
       button.addEventListener("click", () => {
         const { position } = this.store;
-        if (position) this.jump(to(position.ply, position.moves.length));
+        if (position) this.jump(to(position.ply, lastPly(position)));
       });
       this.buttons.push(button);
       byId("navigation").append(button);
@@ -58,7 +61,11 @@ export class GamePanel {
     if (this.busy) return;
     this.busy = true;
     try {
-      for (let ok = true; ok && this.isSearchToMove(); ) ok = await this.store.send({ type: "move" });
+      // A move that was paused is not played, and not asked for again.
+      for (let ply = -1; this.isSearchToMove() && ply !== this.store.position?.ply; ) {
+        ply = this.store.position?.ply ?? -1;
+        if (!(await this.store.send({ type: "move" }))) break;
+      }
     } finally {
       this.busy = false;
     }
@@ -72,7 +79,7 @@ export class GamePanel {
 
   jump(ply: number): void {
     const { position } = this.store;
-    if (!position || ply < 0 || ply > position.moves.length || ply === position.ply) return;
+    if (!position || ply < 0 || ply > lastPly(position) || ply === position.ply) return;
     void this.store.send({ type: "goto", ply });
   }
 
@@ -97,7 +104,7 @@ export class GamePanel {
   private enable(): void {
     const { position, hello, searchable, status } = this.store;
     const fixed = !!hello?.read_only || status.state !== "open";
-    const [ply, most] = [position?.ply ?? 0, position?.moves.length ?? 0];
+    const [ply, most] = [position?.ply ?? 0, position ? lastPly(position) : 0];
     for (const [place, button] of this.buttons.entries()) button.disabled = fixed || (place < 2 ? ply === 0 : ply === most);
     this.reply.disabled = !searchable;
     this.sides.disabled = this.newButton.disabled = this.setupButton.disabled = fixed;
@@ -107,13 +114,15 @@ export class GamePanel {
     const { position } = this.store;
     if (!position) return;
     const items: HTMLElement[] = [];
+    const start = position.moves[0]?.player ?? 0;
+    const offset = (start + position.first) % 2;
     const pairs = (this.store.hello?.game.players.length ?? 1) === 2;
     for (const [place, move] of position.moves.entries()) {
-      const ply = place + 1;
-      const first = !pairs || move.player === 0 || place === 0;
-      const label = pairs ? Math.floor((place + (position.moves[0].player === 0 ? 0 : 1)) / 2) + 1 : ply;
+      const ply = position.first + place + 1;
+      const first = !pairs || (ply - 1 + offset) % 2 === 0 || place === 0;
+      const label = pairs ? Math.floor((ply - 1 + offset) / 2) + 1 : ply;
       if (first) items.push(h("span", { class: "turn-number" }, `${label}.`));
-      if (place === 0 && pairs && move.player === 1) items.push(h("span", {}, "…"));
+      if (place === 0 && pairs && (ply - 1 + offset) % 2 === 1) items.push(h("span", {}, "…"));
       const button = h("button", {
         type: "button", "data-ply": ply, class: ply > position.ply ? "future" : "", "aria-current": ply === position.ply ? "step" : null,
         "aria-label": `${label}. ${this.store.player(move.player)} ${move.text}`, onclick: () => this.jump(ply),
@@ -131,7 +140,7 @@ export class GamePanel {
     const { hello, position } = this.store;
     if (!hello || !position) return;
     const fen = h("input", { type: "text", name: "fen", value: position.fen ?? "", spellcheck: "false", "data-testid": "setup-fen" });
-    const played = position.moves.slice(0, position.ply).map((move) => move.text).join(" ");
+    const played = position.moves.slice(0, position.ply - position.first).map((move) => move.text).join(" ");
     const moves = h("input", { type: "text", name: "moves", value: hello.game.fen ? "" : played, spellcheck: "false", "data-testid": "setup-moves" });
     const fields = [
       hello.game.fen && h("label", {}, "Position as FEN", fen),

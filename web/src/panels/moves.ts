@@ -187,7 +187,7 @@ export class MovesPanel {
     else if (name === "q") setNumber(cell, row.q, signed);
     else if (name === "u") setNumber(cell, row.u, fixed);
     else if (name === "score") setNumber(cell, row.score, signed);
-    else if (name === "line") setText(cell, row.line.join(" "));
+    else if (name === "line") setText(cell, row.line.slice(row.line[0] === row.text ? 1 : 0).join(" "));
     else {
       const [value, distance] = name === "proven" ? [row.proven, row.distance] : [row.solved?.value, row.solved?.distance];
       setText(cell, verdict(value, distance));

@@ -12,7 +12,7 @@ import { UNPROVEN } from "./model";
 import { readPalette, type Palette } from "./palette";
 import { listen } from "./pointer";
 
-const FILTERS = [0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000];
+const FILTERS = [1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000];
 const READABLE = 64;
 
 export class TreeView {
@@ -27,7 +27,7 @@ export class TreeView {
   private readonly collapsed = new Set<number>();
   private palette: Palette = readPalette();
   private hover = -1;
-  private least = 0;
+  private least = 1;
   /** Whether the whole tree is kept in view until the first zoom or pan. */
   private fitted = true;
 
@@ -71,7 +71,7 @@ export class TreeView {
       type: "range", min: 0, max: FILTERS.length - 1, value: 0, "aria-label": "Fewest visits shown", "data-testid": "least",
       oninput: () => {
         this.least = FILTERS[Number(filter.value)];
-        setText(shown, this.least ? `≥ ${compact(this.least)}` : "all");
+        setText(shown, this.least > 1 ? `≥ ${compact(this.least)}` : "all");
         setAttribute(filter, "aria-valuetext", plural(this.least, "visit"));
         this.draw();
       },
@@ -96,7 +96,6 @@ export class TreeView {
 
   private setFollow(on: boolean): void {
     setAttribute(this.follow, "aria-pressed", String(on));
-    void this.store.send({ type: "window", follow: on });
     this.draw();
   }
 
