@@ -43,10 +43,10 @@ class MoveStatistics:
     """The principal variation from this move."""
 
 
-class RootEdges(NamedTuple):
-    """The edges of the root as columns, one row per legal action in the engine's order.
+class NodeEdges(NamedTuple):
+    """The edges of a node as columns, one row per legal action in the engine's order.
 
-    `q` and `proven` are for the player to move at the root.
+    `sums`, `q` and `proven` are for the player to move at the node.
     """
 
     actions: NDArray[np.intp]
@@ -58,6 +58,8 @@ class RootEdges(NamedTuple):
     """Mean value, exact where proven; NaN if unvisited."""
     proven: NDArray[np.int8]
     """-1, 0, +1, or `UNPROVEN`."""
+    children: NDArray[np.int64]
+    """Numbers of the nodes below; -1 for none."""
 
 
 class SearchResult(ReadOnly):
@@ -160,13 +162,34 @@ class SearchResult(ReadOnly):
         return self._view.proven
 
     @lazy
-    def edges(self) -> RootEdges:
+    def edges(self) -> NodeEdges:
         """The edges of the root as columns."""
-        actions, visits, sums, priors, _, proven, *_ = self._view.edges(0)
+        return self.edges_of(0)
+
+    def edges_of(self, node: int) -> NodeEdges:
+        """Returns the edges of a node as columns; nodes have the numbers of `window`."""
+        actions, visits, sums, priors, children, proven, *_ = self._view.edges(node)
         with np.errstate(divide="ignore", invalid="ignore"):
             means = np.where(proven == UNPROVEN, sums / visits, proven.astype(np.float64))
         q = np.where((visits == 0) & (proven == UNPROVEN), np.nan, means)
-        return RootEdges(actions.astype(np.intp), visits.astype(np.int64), sums, priors, q, proven)
+        return NodeEdges(actions.astype(np.intp), visits.astype(np.int64), sums, priors, q, proven, children)
+
+    def visits_of(self, node: int) -> int:
+        """Returns N of a node: the visits of its edges, plus 1 if the node was evaluated before them."""
+        visits = self._view.root_visits if node == 0 else self._view.edges(node)[1].sum() + 1
+        return int(visits)
+
+    def evaluation_of(self, node: int, child: int) -> tuple[float | None, int]:
+        """Returns (the evaluation of the position after a move, plies to the end if the move is proven).
+
+        `child` is a number of `edges_of(node)`; the evaluation is for the player to move at `node`, None if there is
+        none. Playouts are evaluations, too.
+        """
+        if child < 0:
+            return None, 1
+        to_play, (value, player, _, _, plies, num_edges, *_) = self._view.node(node)[1], self._view.node(child)
+        is_known = num_edges > 0 and (player == to_play or (self._info.num_players <= 2 and self._info.zero_sum))
+        return (value if player == to_play else -value) if is_known else None, plies + 1
 
     @property
     def best_row(self) -> int:
@@ -268,7 +291,13 @@ class SearchResult(ReadOnly):
         return int(best) if most > 0 else None
 
     def window(
-        self, max_rows: int, min_visits: int = 1, opened: Sequence[int] = (), closed: Sequence[int] = (), *, follow: bool
+        self,
+        max_rows: int,
+        min_visits: int = 1,
+        opened: Sequence[int] = (),
+        closed: Sequence[int] = (),
+        *,
+        follow: bool,
     ) -> dict[str, NDArray[Any]]:
         """The most visited positions as columns, parents before children, without creating a `Node`.
 

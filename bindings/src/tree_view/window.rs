@@ -22,8 +22,7 @@ impl Shown<'_> {
 
 /// Returns the columns of a window by name, one entry per row: the row of the parent (-1: the root) and the node (-1: none); action,
 /// visits, sum, prior and proven result (2: none) of the edge, and its chooser (at the root: the player to move); whether the node is
-/// terminal, the plies to the end of its proven result, and its evaluation for the chooser (NaN: none); the hidden edges, and whether
-/// the principal variation leads there.
+/// terminal; the hidden edges, and whether the principal variation leads there.
 pub fn columns<'py>(py: Python<'py>, tree: &Tree, options: &WindowOptions) -> PyResult<Bound<'py, PyDict>> {
     let rows = py.detach(|| tree.window(options));
     let shown = |(place, &row): (usize, &WindowRow)| {
@@ -33,11 +32,6 @@ pub fn columns<'py>(py: Python<'py>, tree: &Tree, options: &WindowOptions) -> Py
     let shown: Vec<Shown<'_>> = rows.iter().enumerate().map(shown).collect();
     let root = tree.node(ROOT);
     let chooser = |one: &Shown<'_>| one.above.as_ref().map_or(root.to_play, |(parent, _)| parent.to_play);
-    let evaluation = |one: &Shown<'_>| match one.node.filter(|node| node.num_edges > 0) {
-        Some(node) if node.to_play == chooser(one) => node.raw_value,
-        Some(node) if !tree.shape().player_values => -node.raw_value,
-        _ => f64::NAN,
-    };
     let root_sum = || root.raw_value + tree.edges(root).sums.iter().sum::<f64>();
     let columns = PyDict::new(py);
     add(&columns, "parent", &shown, |one| one.above.as_ref().map_or(-1, |_| i64::from(one.row.parent)))?;
@@ -49,8 +43,6 @@ pub fn columns<'py>(py: Python<'py>, tree: &Tree, options: &WindowOptions) -> Py
     add(&columns, "proven", &shown, |one| one.edge(|edges, place| edges.links[place].proven().unwrap_or(UNPROVEN), || root.proven))?;
     add(&columns, "chooser", &shown, chooser)?;
     add(&columns, "terminal", &shown, |one| one.node.is_some_and(|node| node.terminal))?;
-    add(&columns, "distance", &shown, |one| one.node.map_or(0, |node| node.distance))?;
-    add(&columns, "evaluation", &shown, evaluation)?;
     add(&columns, "hidden", &shown, |one| one.row.hidden)?;
     add(&columns, "on_line", &shown, |one| one.row.is_on_line)?;
     Ok(columns)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import secrets
 from typing import Any
 
 from pondertree.chess.hybrid import Hybrid
-from pondertree.cli.algorithms import Configuration, configure
+from pondertree.cli.algorithms import Configuration, configure, default_evaluator
 from pondertree.cli.arguments import Commands, add_command, add_effort
 from pondertree.cli.position import Position, read_position
 from pondertree.errors import InvalidArgumentError
@@ -87,18 +88,29 @@ def turns(position: Position, fen: str | None) -> list[Any]:
 
 
 def algorithms(position: Position, chosen: Configuration) -> list[Any]:
-    """Returns the searches that can be chosen on the page."""
+    """Returns the searches that can be chosen on the page, with the evaluators that there are."""
     from pondertree.view.setup import Algorithm
 
-    is_model = hasattr(chosen.network, "initial_inference")
-    known = [Algorithm("uct", "UCT", UCT)]
-    if is_model:
-        known.append(Algorithm("muzero", "MuZero", MuZero, {"model": chosen.network}))
-        known.append(Algorithm("gumbel", "Gumbel", Gumbel, {"model": chosen.network}))
-    else:
-        evaluator = chosen.network
-        known.append(Algorithm("alphazero", "AlphaZero", AlphaZero, {"evaluator": evaluator}))
-        known.append(Algorithm("gumbel", "Gumbel", Gumbel, {"evaluator": evaluator}))
+    network = chosen.network
+    if hasattr(network, "initial_inference"):
+        model: dict[str, Any] = {"trained model": network}
+        return [
+            Algorithm("muzero", "MuZero", MuZero, "model", model),
+            Algorithm("gumbel", "Gumbel", Gumbel, "model", model),
+            Algorithm("uct", "UCT", UCT),
+        ]
+    evaluators: dict[str, Any] = {"trained player": network}
+    if network is None:
+        evaluators = {}
+        with contextlib.suppress(InvalidArgumentError):  # no player comes with this game
+            default, name = default_evaluator(chosen.algorithm, position)
+            evaluators = {name: default}
+    others = {"playouts": Rollout(), "uniform": Uniform()}
+    known = [
+        Algorithm("uct", "UCT", UCT, "evaluator", {"playouts": None, **evaluators}),
+        Algorithm("alphazero", "AlphaZero", AlphaZero, "evaluator", evaluators | others),
+        Algorithm("gumbel", "Gumbel", Gumbel, "evaluator", evaluators | others),
+    ]
     if position.game == "chess":
         known.append(Algorithm("hybrid", "Hybrid", Hybrid))
     return known

@@ -1,1 +1,1 @@
-"""`pondertree view`: a local web page on a running search. Needs the extra `web`, which only `app` and `server` import."""
+"""`pondertree view`: a page on this machine that shows a running search. It needs the extra `web`."""

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -107,10 +107,9 @@ def create_app(setup: Setup, token: str, static: Path = STATIC) -> Starlette:
     async def tree(request: Request) -> Response:
         if not is_known(request):
             return PlainTextResponse("403: the token is missing or wrong.", 403)
-        if hub.saved is None:
+        if not hub.saved.exists():
             return PlainTextResponse("404: no tree was saved.", 404)
-        name, content = hub.saved
-        return Response(content, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+        return FileResponse(hub.saved, filename=hub.saved.name)
 
     async def socket(websocket: WebSocket) -> None:
         if not is_known(websocket):
@@ -127,11 +126,11 @@ def create_app(setup: Setup, token: str, static: Path = STATIC) -> Starlette:
         try:
             yield
         finally:
-            await asyncio.to_thread(hub.session.close)
+            await asyncio.to_thread(hub.close)
 
     routes = [Route("/", page), Route("/tree", tree), WebSocketRoute("/socket", socket)]
     if static.is_dir():
-        routes.append(Mount("/", StaticFiles(directory=static)))  # type: ignore[arg-type]
+        routes.append(Mount("/", StaticFiles(directory=static)))
     app = Starlette(routes=routes, lifespan=lifespan)
     app.add_middleware(LocalOnly)
     app.state.hub = hub

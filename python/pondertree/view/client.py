@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from pondertree.view.frames import NOTHING_SENT
 from pondertree.view.messages import HERTZ, encode, parse
 from pondertree.view.session import described
-from pondertree.view.window import NOTHING_SENT
 
 if TYPE_CHECKING:
     from pondertree.view.hub import Hub

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from pondertree.errors import UsageError
+from pondertree.errors import UnsolvedError
+from pondertree.game import describe
+from pondertree.games import ConnectFour, connect_four
+from pondertree.games.exhaustive import solve_exhaustively
+from pondertree.view.frames import Sent, Snapshot, frame
 from pondertree.view.messages import HERTZ, MAX_MESSAGE, MAX_ROWS, VERSION, encode
 from pondertree.view.parameters import parameters_of
 from pondertree.view.session import Session
 from pondertree.view.setup import Setup
-from pondertree.view.window import Sent, Snapshot, frame
+
+#: Seconds for the exact solver.
+SOLVER_SECONDS = 20
 
 
 class Hub:
@@ -22,8 +30,9 @@ class Hub:
         self.session = Session(setup, self._changed)
         self.hello = hello(setup, server)
         self.clients: set[Any] = set()
-        self.saved: tuple[str, bytes] | None = None
-        """Name and content of the tree that was saved last."""
+        self._folder = tempfile.TemporaryDirectory(prefix="pondertree-view-")
+        self.saved = Path(self._folder.name) / "search.tree"
+        """The tree that was saved last, if any."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._frames: dict[int, tuple[Sent, asyncio.Task[tuple[str, Sent]]]] = {}
         self._framed: Snapshot | None = None
@@ -32,6 +41,11 @@ class Hub:
         """Starts the session's worker; called in the event loop."""
         self._loop = asyncio.get_running_loop()
         self.session.start_worker()
+
+    def close(self) -> None:
+        """Ends the session."""
+        self.session.close()
+        self._folder.cleanup()
 
     def _changed(self) -> None:
         """Wakes the senders, from the worker."""
@@ -46,23 +60,37 @@ class Hub:
 
     async def carry_out(self, kind: str, fields: dict[str, Any]) -> list[dict[str, Any]]:
         """Carries a request out; returns its answers, besides what the session publishes."""
+        if kind == "solve":
+            return [await self._solve()]
         session = self.session
         commands: dict[str, Callable[..., Any]] = {
             "start": session.start,
             "pause": session.pause,
+            "step": session.step,
             "play": session.play,
             "move": session.move,
             "goto": session.goto,
-            "setup": session.setup_position,
+            "setup": session.set_up,
             "new": session.new,
-            "settings": session.settings,
-            "window": session.window,
+            "settings": session.change_settings,
+            "window": session.change_window,
+            "inspect": session.inspect,
+            "save": functools.partial(session.save, self.saved),
         }
-        if kind not in commands:
-            raise UsageError(f"{kind} is not implemented yet")
-        done = session.submit(functools.partial(commands[kind], **fields), is_urgent=kind != "window")
+        command = functools.partial(commands[kind], **fields)
+        done = session.submit(command, is_urgent=kind not in ("window", "inspect"))
         answer = await asyncio.wrap_future(done)
         return [] if answer is None else [answer]
+
+    async def _solve(self) -> dict[str, Any]:
+        """Solves the shown position in a thread of its own, or in the worker if the game is written in Python."""
+        session = self.session
+        number, state = await asyncio.wrap_future(session.submit(session.shown_state, is_urgent=False))
+        if describe(state).compiled:
+            moves = await asyncio.to_thread(solve, state)
+        else:
+            moves = await asyncio.wrap_future(session.submit(functools.partial(solve, state)))
+        return {"type": "solved", "position": number, "moves": moves}
 
     async def frame(self, sent: Sent, snapshot: Snapshot) -> tuple[str, Sent]:
         """Returns the next frame for a client that has `sent`; clients that have the same share it."""
@@ -72,6 +100,25 @@ class Hub:
             # The entry holds `sent`, so that its id stays unique.
             self._frames[id(sent)] = sent, asyncio.create_task(asyncio.to_thread(frame, sent, snapshot))
         return await asyncio.shield(self._frames[id(sent)][1])
+
+
+def solve(state: Any) -> list[dict[str, Any]]:
+    """Returns the exact values of the legal moves for the player to move; no distance for draws."""
+    if isinstance(state, ConnectFour):
+        try:
+            solution = connect_four.solve(state, time_limit=SOLVER_SECONDS)
+        except UnsolvedError:
+            raise UnsolvedError(
+                f"the solver did not finish within {SOLVER_SECONDS} s: play some moves first", []
+            ) from None
+        plies = solution.action_plies or {}
+        values = {action: (float(value), plies[action]) for action, value in solution.action_values.items()}
+    else:
+        values = solve_exhaustively(state, time_limit=SOLVER_SECONDS)
+    return [
+        {"action": action, "value": value, "distance": plies if value else None}
+        for action, (value, plies) in values.items()
+    ]
 
 
 def hello(setup: Setup, server: str) -> str:
@@ -93,8 +140,7 @@ def hello(setup: Setup, server: str) -> str:
                 "solver": info.is_two_player_zero_sum and position.game != "chess",
             },
             "presets": [
-                {"name": each.name, "title": each.title, "parameters": parameters_of(each.search)}
-                for each in setup.algorithms
+                {"name": each.name, "title": each.title, "parameters": parameters_of(each)} for each in setup.algorithms
             ],
             "read_only": False,
             "limits": {"nodes": MAX_ROWS, "bytes": MAX_MESSAGE, "hertz": HERTZ},

@@ -15,6 +15,8 @@ VERSION = 1
 MAX_MESSAGE, MAX_REQUEST = 50_000, 64 * 1024
 #: Frames a second.
 HERTZ = 10
+#: Decimals of values.
+DECIMALS = 6
 #: Positions in the window of the tree.
 MAX_ROWS = 4_000
 #: Integers up to this are exact in JavaScript.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from pondertree import validation
@@ -14,16 +14,28 @@ from pondertree.config import SearchOptions
 from pondertree.errors import UnknownOptionError
 from pondertree.search.base import Search
 from pondertree.search.preset import unknown_option
+from pondertree.view.setup import Algorithm
 
-#: Options that the settings of a session have themselves, and those that no entry of a form can be.
+#: Options that the settings of a session have themselves, and objects, which no form can enter.
 HANDLED = {"num_simulations", "time_limit", "seed", "trace"}
 OBJECTS = {"evaluator", "model", "policy_network", "gumbel", "move_scores", "category_weights", "num_players"}
 
 
-def parameters_of(search: type[Search]) -> list[dict[str, Any]]:
+def parameters_of(algorithm: Algorithm) -> list[dict[str, Any]]:
     """Returns the parameters of a search in the form of `Parameter` in `web/src/protocol.ts`."""
-    shown = [each for each in fields(search) if each.init and each.name not in HANDLED | OBJECTS]
-    return [{"name": each.name, **form_of(each), "help": help_of(search, each.name)} for each in shown]
+    search, source = algorithm.search, algorithm.source
+    listed = [
+        {"name": each.name, **form_of(each), "help": help_of(search, each.name)} for each in _entered(search).values()
+    ]
+    if source is None:
+        return listed
+    choices = list(algorithm.sources)
+    form = {"name": source, "type": "choice", "default": choices[0], "choices": choices}
+    return [{**form, "help": f"The {source} of the search."}, *listed]
+
+
+def _entered(search: type[Search]) -> dict[str, Field[Any]]:
+    return {each.name: each for each in fields(search) if each.init and each.name not in HANDLED | OBJECTS}
 
 
 def form_of(declared: Any) -> dict[str, Any]:
@@ -76,15 +88,19 @@ def _number(word: str) -> Any:
         return word
 
 
-def read_parameters(search: type[Search], given: Mapping[str, Any]) -> dict[str, Any]:
+def read_parameters(algorithm: Algorithm, given: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the arguments of a search; its own checks validate the values."""
-    known = {each.name: form_of(each)["type"] for each in fields(search) if each.name not in HANDLED | OBJECTS}
-    arguments = {}
-    for name, value in given.items():
-        if name not in known:
-            raise UnknownOptionError(unknown_option(search, name, list(known)))
-        is_text = isinstance(value, str) and known[name] in ("text", "choice")
-        arguments[name] = from_text(value) if is_text else value
+    known, arguments = _entered(algorithm.search), dict(given)
+    source = algorithm.source
+    if source is not None:
+        name = arguments.pop(source, next(iter(algorithm.sources)))
+        check = functools.partial(validation.one_of, values=algorithm.sources, listed=" or ".join(algorithm.sources))
+        arguments[source] = algorithm.sources[check(name, source)]
+    for name in given:
+        if name not in known and name != source:
+            raise UnknownOptionError(unknown_option(algorithm.search, name, list(known)))
+        if isinstance(given[name], str) and name in known and form_of(known[name])["type"] in ("text", "choice"):
+            arguments[name] = from_text(given[name])
     return arguments
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pondertree.game import is_over
+from pondertree.game import COMPILED, is_over
 from pondertree.games import Chess
-from pondertree.games.board_svg import board_svg, can_be_flipped, move_centres
+from pondertree.games.board_svg import CELL, board_svg, can_be_flipped, move_centres
 from pondertree.match.game import claimed_draw
 from pondertree.view.messages import encode_within
 from pondertree.view.setup import GamePosition, Settings, Turn
@@ -32,12 +32,14 @@ def outcome_of(position: GamePosition) -> str:
     return "" if claim is None else f"The game is a draw ({claim.replace('_', ' ')})."
 
 
-def board_message(position: GamePosition, last_move: str = "") -> dict[str, Any]:
-    """Returns the board as SVG and as text."""
+def board_message(state: Any, last_move: str = "") -> dict[str, Any]:
+    """Returns a board as SVG and as text; for compiled games without the line on the player to move."""
+    lines = str(state).splitlines()
     return {
-        "svg": board_svg(position.state, last_move),
-        "text": position.board[:MAX_BOARD],
-        "flip": 180 if can_be_flipped(position.state) else 0,
+        "svg": board_svg(state, last_move),
+        "text": "\n".join(lines[:-1] if type(state) in COMPILED else lines)[:MAX_BOARD],
+        "flip": 180 if can_be_flipped(state) else 0,
+        "cell": CELL,
     }
 
 
@@ -68,7 +70,7 @@ def position_message(
         "over": bool(outcome),
         "outcome": outcome,
         "fen": position.state.fen() if isinstance(position.state, Chess) else None,
-        "board": board_message(position, last_move),
+        "board": board_message(position.state, last_move),
         "legal": [
             {"action": action, "text": move_text(position, action), "cells": cells}
             for action, cells in zip(legal, move_centres(position.state, legal), strict=True)

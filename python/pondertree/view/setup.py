@@ -23,8 +23,6 @@ class GamePosition(Protocol):
     def info(self) -> GameInfo: ...
     @property
     def players(self) -> tuple[str, ...]: ...
-    @property
-    def board(self) -> str: ...
     def write(self, action: int) -> str: ...
     def parse(self, text: str) -> int: ...
     def play(self, action: int) -> Self: ...
@@ -38,10 +36,10 @@ class Algorithm:
     name: str
     title: str
     search: type[Search]
+    source: str | None = None
+    """The argument that takes one of `sources`: "evaluator" or "model"."""
     sources: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments that are no parameters: an evaluator or a model."""
-    simulations: int | None = None
-    """Default simulations of a reply."""
+    """Evaluators or models by their names on the page; the first one is the default."""
 
 
 @dataclass(frozen=True)

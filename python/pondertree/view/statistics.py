@@ -1,4 +1,4 @@
-"""The statistics of a frame: the status of a search and the moves at its root, as plain data."""
+"""The statistics of moves, as plain data for messages."""
 
 from __future__ import annotations
 
@@ -12,85 +12,81 @@ from numpy.typing import NDArray
 
 from pondertree.config import LogPuct, Puct, ScoringRule, Ucb1
 from pondertree.result import UNPROVEN, SearchResult
-from pondertree.view.window import DECIMALS, Rows
+from pondertree.view.messages import DECIMALS
 
-#: Moves in a frame, moves of them with an expected line while the search runs, and moves of a line.
-MAX_MOVES, MAX_LINES, MAX_LINE = 120, 12, 12
+#: Moves of a message, and moves of an expected line.
+MAX_MOVES, MAX_LINE = 120, 12
 
 
 def finite(value: float | None) -> float | None:
-    """Returns a number rounded for a message; None for NaN."""
+    """Returns a number rounded for a message; None for NaN and infinity."""
     return None if value is None or not math.isfinite(value) else round(float(value), DECIMALS)
 
 
 def move_rows(
     result: SearchResult,
-    rows: Rows,
     state: Any,
-    rule: ScoringRule,
+    rule: ScoringRule | None,
     write: Callable[[Any, int], str],
-    seconds: float,
+    *,
+    node: int = 0,
+    evaluates: bool = False,
+    seconds: float = 0.0,
 ) -> list[dict[str, Any]]:
-    """Returns the moves at the root, the best one first, then by visits; expected lines that take longer are left out."""
+    """Returns the moves at a node by visits, at the root the best one first and with expected lines.
+
+    Of the lines, all but the first are left out that would take longer than `seconds` together. `evaluates` tells
+    whether the search has an evaluator or a model: playouts are no evaluations of a network.
+    """
     deadline = time.perf_counter() + seconds
-    edges, clean = result.edges, result.clean_priors
-    total = max(int(edges.visits.sum()), 1)
+    edges = result.edges_of(node)
+    clean = result.clean_priors if node == 0 else {}
+    total = int(edges.visits.sum())
     has_priors = bool(edges.priors.any())
-    terms = exploration(rule, edges.visits, edges.priors, result.root.visit_count)
-    children = below_root(rows)
+    terms = exploration(rule, edges.visits, edges.priors, result.visits_of(node))
     order = np.argsort(-edges.visits, kind="stable").tolist()
-    best = result.best_row
-    order.remove(best)
+    if node == 0:
+        order.remove(result.best_row)
+        order.insert(0, result.best_row)
     listed = []
-    for count, row in enumerate([best, *order][:MAX_MOVES]):
-        action, visits, q = int(edges.actions[row]), int(edges.visits[row]), finite(edges.q[row])
-        evaluation, distance = children.get(action, (None, None))
-        proven = int(edges.proven[row])
-        has_line = visits > 0 and (count == 0 or time.perf_counter() < deadline)
-        u = None if terms is None else finite(terms[row])
+    for count, row in enumerate(order[:MAX_MOVES]):
+        action, visits, q, u = int(edges.actions[row]), int(edges.visits[row]), finite(edges.q[row]), finite(terms[row])
+        proven = None if edges.proven[row] == UNPROVEN else int(edges.proven[row])
+        evaluation, plies = result.evaluation_of(node, int(edges.children[row]))
+        has_line = node == 0 and visits > 0 and (count == 0 or time.perf_counter() < deadline)
         listed.append(
             {
                 "action": action,
                 "text": write(state, action),
                 "visits": visits,
-                "share": round(visits / total, DECIMALS),
+                "share": round(visits / max(total, 1), DECIMALS),
                 "prior": finite(edges.priors[row]) if has_priors else None,
                 "clean_prior": finite(clean.get(action, edges.priors[row])) if has_priors else None,
-                "network": evaluation,
+                "network": finite(evaluation) if evaluates else None,
                 "q": q,
                 "u": u,
+                # MuZero's rule normalises q.
                 "score": None if u is None or q is None or isinstance(rule, LogPuct) else round(q + u, DECIMALS),
-                "proven": None if proven == UNPROVEN else proven,
-                "distance": None if proven == UNPROVEN else distance,
+                "proven": proven,
+                "distance": None if proven is None else plies,
                 "line": result.line(row, MAX_LINE, write) if has_line else [],
             }
         )
     return listed
 
 
-def below_root(rows: Rows) -> dict[int, tuple[float | None, int]]:
-    """Returns (the evaluation for the player to move at the root, plies to the end) of the positions after its moves."""
-    columns = rows.columns
-    below = np.flatnonzero((rows.parents == 0) & (rows.ids != 0)).tolist()
-    return {
-        int(columns["action"][row]): (finite(columns["evaluation"][row]), int(columns["distance"][row]) + 1)
-        for row in below
-    }
-
-
 def exploration(
-    rule: ScoringRule, visits: NDArray[np.int64], priors: NDArray[np.float32], total: int
-) -> NDArray[np.float64] | None:
-    """Returns the exploration term of each edge of a node with `total` visits; None if the rule has none."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        match rule:
-            case Ucb1():
-                return np.asarray(rule.c_param * np.sqrt(2.0 * np.log(total) / visits), dtype=np.float64)
-            case Puct():
-                counted = total if rule.parent_visits == "node" else max(total - 1, 1)
-                weight = rule.c_puct * math.sqrt(counted)
-            case LogPuct():
-                weight = (math.log((total + rule.pb_c_base + 1) / rule.pb_c_base) + rule.pb_c_init) * math.sqrt(total)
-            case _:
-                return None
-        return np.asarray(weight * priors.astype(np.float64) / (1.0 + visits), dtype=np.float64)
+    rule: ScoringRule | None, visits: NDArray[np.int64], priors: NDArray[np.float32], total: int
+) -> NDArray[np.float64]:
+    """Returns the exploration term of each edge of a node with `total` visits; NaN if the rule has none."""
+    weight = math.nan
+    match rule:
+        case Ucb1():
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.asarray(rule.c_param * np.sqrt(2.0 * math.log(max(total, 1)) / visits))
+        case Puct():
+            counted = total if rule.parent_visits == "node" else max(total - 1, 1)
+            weight = rule.c_puct * math.sqrt(counted)
+        case LogPuct():
+            weight = (math.log((total + rule.pb_c_base + 1) / rule.pb_c_base) + rule.pb_c_init) * math.sqrt(total)
+    return np.asarray(weight * priors.astype(np.float64) / (1.0 + visits))
