@@ -16,7 +16,7 @@ rmSync(OUT, { recursive: true, force: true });
 mkdirSync(OUT, { recursive: true });
 await build({
   absWorkingDir: WEB,
-  entryPoints: { app: "src/main.ts", "app-css": "src/styles/app.css" },
+  entryPoints: { app: "src/main.ts", painter: "src/tree/painter.ts", "app-css": "src/styles/app.css" },
   outdir: OUT,
   bundle: true,
   minify: true,
@@ -38,7 +38,7 @@ const licences = BUNDLED.map((name) => {
 writeFileSync(join(OUT, "LICENSES.txt"), `The page contains these packages.\n\n${licences.join("\n---\n\n")}`);
 
 let total = 0;
-for (const name of ["index.html", "app.js", "app.css", "icon.svg"]) {
+for (const name of ["index.html", "app.js", "painter.js", "app.css", "icon.svg"]) {
   const size = gzipSync(readFileSync(join(OUT, name)), { level: 9 }).length;
   total += size;
   console.log(`${name.padEnd(12)} ${size.toLocaleString("en-US").padStart(8)} bytes gzipped`);

@@ -193,6 +193,8 @@ export interface Step {
     text: string;
     /** How the move was chosen: by score, opened untried, by the halving schedule, forced. */
     how: string;
+    /** Terms that the moves share, such as the weight of the exploration term. */
+    shared: [string, number | boolean | string | null][];
     /** One entry per compared move: `terms` in the order of the formula. */
     compared: { action: number; text: string; terms: [string, number | boolean | null][]; score: number | null }[];
   }[];

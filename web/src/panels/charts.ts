@@ -28,13 +28,25 @@ function axis(values: (value: number) => string, extra: Partial<uPlot.Axis> = {}
 /** A graph that has the size of its element. */
 class Chart {
   private plot: uPlot | null = null;
+  private width = 0;
+  private height = 0;
 
   constructor(
     readonly element: HTMLElement,
     private readonly options: () => Omit<uPlot.Options, "width" | "height">,
     private readonly data: () => uPlot.AlignedData,
+    private readonly resized: () => void = () => this.draw(),
   ) {
-    new ResizeObserver(() => this.draw()).observe(element);
+    // The observer tells the size, so that drawing does not force a layout.
+    new ResizeObserver(([{ contentRect }]) => {
+      this.width = Math.floor(contentRect.width);
+      this.height = Math.floor(contentRect.height);
+      this.resized();
+    }).observe(element);
+  }
+
+  get isShown(): boolean {
+    return this.width > 0;
   }
 
   rebuild(): void {
@@ -44,7 +56,7 @@ class Chart {
   }
 
   draw(): void {
-    const { clientWidth: width, clientHeight: height } = this.element;
+    const { width, height } = this;
     if (width < 40 || height < 40) return;
     if (!this.plot) {
       const options: uPlot.Options = { legend: { show: false }, ...this.options(), width, height };
@@ -65,7 +77,7 @@ export class SharesPanel {
   constructor(private readonly store: Store) {
     const box = h("div", { class: "chart", role: "img", "aria-label": "Each move's share of the visits over the simulations", "data-testid": "shares" });
     byId("panel-shares").append(h("div", { class: "shares" }, box, this.keys));
-    this.chart = new Chart(box, () => this.options(), () => this.data());
+    this.chart = new Chart(box, () => this.options(), () => this.data(), () => this.update());
     store.on(["frame"], () => this.update());
     store.on(["theme"], () => {
       this.palette = readPalette();
@@ -99,12 +111,13 @@ export class SharesPanel {
   }
 
   private update(): void {
+    if (!this.chart.isShown) return;
     const leading = this.store.history.leading(MOST_SERIES);
     const same = leading.length === this.shown.length && leading.every((action) => this.shown.includes(action));
     if (!same) {
       this.shown = leading;
       this.chart.rebuild();
-    } else if (this.chart.element.clientWidth) this.chart.draw();
+    } else this.chart.draw();
     this.list();
   }
 

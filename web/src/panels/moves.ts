@@ -83,6 +83,7 @@ export class MovesPanel {
   }
 
   private update(): void {
+    if (!byId("panel-moves").classList.contains("shown")) return;
     const rows = this.collect();
     this.empty.hidden = rows.length > 0;
     this.table.hidden = !rows.length;

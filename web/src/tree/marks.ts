@@ -39,10 +39,10 @@ export class Marks {
     while (!this.collect(model, layout, camera, collapsed, path) && this.threshold < camera.scale) this.threshold *= 1.5;
   }
 
-  /** Whether a slot was chosen last time. */
-  has(slot: number): boolean {
-    const at = this.index[slot];
-    return at < this.count && this.slots[at] === slot;
+  /** The place of a slot among the marks; -1 if it was not chosen. */
+  placeOf(slot: number): number {
+    const at = slot < 0 ? this.count : this.index[slot];
+    return at < this.count && this.slots[at] === slot ? at : -1;
   }
 
   private collect(

@@ -5,12 +5,13 @@ import { compact, count, percent, plural, signed, text, verdict } from "../forma
 import { reducedMotion, schedule } from "../schedule";
 import type { Store } from "../store";
 import { fit, newCamera, pan, reveal, stretch, zoom } from "./camera";
-import { paint } from "./draw";
 import { Layout } from "./layout";
-import { Marks } from "./marks";
+import { Marks, MOST_MARKS } from "./marks";
 import { UNPROVEN } from "./model";
 import { readPalette, type Palette } from "./palette";
 import { listen } from "./pointer";
+import type { ToPainter } from "./painter";
+import { buildScene, STRIDE } from "./scene";
 
 const FILTERS = [1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000];
 const READABLE = 64;
@@ -26,6 +27,12 @@ export class TreeView {
   private readonly camera = newCamera();
   private readonly collapsed = new Set<number>();
   private palette: Palette = readPalette();
+  private ratio = 1;
+  private readonly painter = new Worker("painter.js", { type: "module" });
+  /** The array of the next scene; null while the painter has it. */
+  private buffer: Float32Array<ArrayBuffer> | null = new Float32Array(MOST_MARKS * STRIDE);
+  private waiting = false;
+  private sentPalette: Palette | null = null;
   private hover = -1;
   private least = 1;
   /** Whether the whole tree is kept in view until the first zoom or pan. */
@@ -38,6 +45,12 @@ export class TreeView {
       role: "tree", tabindex: "0", "aria-label": "Search tree", "aria-activedescendant": "tree-item",
     })) this.box.setAttribute(name, value);
     this.addTools();
+    const offscreen = this.canvas.transferControlToOffscreen();
+    this.tell({ canvas: offscreen }, offscreen);
+    this.painter.onmessage = ({ data }: MessageEvent<Float32Array<ArrayBuffer>>) => {
+      this.buffer = data;
+      if (this.waiting) this.draw();
+    };
     listen(this.canvas, {
       pan: (x, y) => this.move(() => pan(this.camera, x, y, store.tree.maxDepth)),
       zoom: (factor, x) => this.move(() => zoom(this.camera, factor, x)),
@@ -104,23 +117,23 @@ export class TreeView {
   }
 
   private resize(): void {
-    const ratio = Math.min(2, window.devicePixelRatio || 1);
+    this.ratio = Math.min(2, window.devicePixelRatio || 1);
     const { clientWidth: width, clientHeight: height } = this.box;
     if (!width || !height) return;
-    this.canvas.width = Math.round(width * ratio);
-    this.canvas.height = Math.round(height * ratio);
-    this.canvas.getContext("2d")?.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.camera.width = width;
     this.camera.height = height;
-    // Drawn at once: the canvas was cleared, and would flash.
-    this.render();
+    this.draw();
+  }
+
+  private tell(message: ToPainter, transferred: Transferable): void {
+    this.painter.postMessage(message, [transferred]);
   }
 
   readonly draw = (): void => schedule(this.render);
 
   private readonly render = (): void => {
-    const context = this.canvas.getContext("2d");
-    if (!context || this.camera.width <= 1) return;
+    this.waiting = this.buffer === null;
+    if (!this.buffer || this.camera.width <= 1) return;
     const { tree } = this.store;
     this.layout.update(this.least);
     if (this.fitted) fit(this.camera, tree.maxDepth);
@@ -128,12 +141,15 @@ export class TreeView {
     const settled = this.layout.ease(this.camera.scale, reducedMotion());
     if (this.follows) this.showBest();
     this.marks.choose(tree, this.layout, this.camera, this.collapsed, path);
-    const { model, layout, camera, palette } = { model: tree, layout: this.layout, camera: this.camera, palette: this.palette };
-    paint({ context, model, layout, camera, palette }, this.marks, {
-      selected: tree.slot(this.store.selected),
-      hover: this.hover,
-      path: [...path].map((id) => tree.slot(id)).filter((slot) => slot >= 0),
-    });
+    const { layout, camera, marks } = this;
+    const scene = buildScene({ model: tree, layout, camera }, marks, this.buffer);
+    scene.ratio = this.ratio;
+    scene.selected = marks.placeOf(tree.slot(this.store.selected));
+    scene.hover = marks.placeOf(this.hover);
+    scene.path = [...path].map((id) => marks.placeOf(tree.slot(id))).filter((at) => at >= 0);
+    if (this.sentPalette !== this.palette) scene.palette = this.sentPalette = this.palette;
+    this.buffer = null;
+    this.tell({ scene }, scene.marks.buffer);
     this.describe();
     if (!settled) this.draw();
   };
