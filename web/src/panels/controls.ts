@@ -15,7 +15,7 @@ const STATISTICS: Statistic[] = [
   { name: "bytes", title: "Memory", format: bytes, value: (status) => status.bytes },
   { name: "value", title: "Value", format: signed, value: (status) => status.value },
   { name: "depth", title: "Depth", format: (value) => value.toFixed(1), value: (status) => status.depth?.[0] },
-  { name: "max-depth", title: "Deepest", format: count, value: (status) => status.depth?.[1] },
+  { name: "max-depth", title: "", format: (value) => `/ ${count(value)}`, value: (status) => status.depth?.[1] },
 ];
 
 export class Controls {
@@ -45,7 +45,8 @@ export class Controls {
     for (const { name, title } of STATISTICS) {
       const cell = h("dd", { "data-testid": `status-${name}` });
       this.numbers.set(name, cell);
-      list.append(h("div", { "data-statistic": name }, h("dt", {}, title), cell));
+      if (title) list.append(h("div", { "data-statistic": name }, h("dt", {}, title), cell));
+      else list.lastElementChild?.append(cell);
     }
     this.run.addEventListener("click", () => this.toggle());
     this.stepButton.addEventListener("click", () => void this.step());

@@ -35,7 +35,8 @@ export class MovesPanel {
     for (const column of COLUMNS) this.head.append(this.header(column));
     this.head.append(h("th", { scope: "col" }, h("span", { class: "hidden" }, "Exclude or force")));
     this.table = h("table", { "aria-label": "Moves", "data-testid": "moves" }, h("thead", {}, this.head), this.body);
-    const solve = h("button", { type: "button", "data-testid": "solve", onclick: () => void store.send({ type: "solve" }) }, "Solve exactly");
+    const solve = h("button", { type: "button", class: "below", "data-testid": "solve" }, "Solve exactly");
+    solve.addEventListener("click", () => void this.solve(solve));
     byId("panel-moves").append(h("div", { class: "table-wrap" }, this.table), this.empty, solve);
     this.body.addEventListener("keydown", (event) => this.key(event));
     this.table.addEventListener("pointerleave", () => store.setHover(null));
@@ -43,6 +44,14 @@ export class MovesPanel {
     store.on(["frame", "solved"], () => this.update());
     store.on(["position"], () => this.rebuild());
     store.on(["hover"], () => this.mark());
+  }
+
+  private async solve(button: HTMLButtonElement): Promise<void> {
+    button.disabled = true;
+    setText(button, "Solving…");
+    await this.store.send({ type: "solve" });
+    button.disabled = false;
+    setText(button, "Solve exactly");
   }
 
   private header(column: Column): HTMLTableCellElement {

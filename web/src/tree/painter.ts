@@ -9,6 +9,8 @@ const BANDS = [0.6, 1, 1.6, 2.4, 3.6, 5.5, 8, 12];
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 /** Boxes under this width show visits and value in two lines. */
 const ONE_LINE = 78;
+/** Discs under this radius are squares, which nobody can tell apart. */
+const SQUARE = 2.5;
 
 let canvas: OffscreenCanvas | null = null;
 let palette: Palette | null = null;
@@ -126,9 +128,9 @@ function paintDiscs({ context, palette, scene, marks, looks }: Picture): void {
   }
 }
 
-function node(context: OffscreenCanvasRenderingContext2D, x: number, y: number, radius: number, { shape, kind }: Looks): void {
+function node(context: OffscreenCanvasRenderingContext2D, x: number, y: number, radius: number, { shape }: Looks): void {
   const reach = Math.max(3, 1.25 * radius);
-  if (shape === 0 && kind === TICK) context.rect(x - radius, y - radius, 2 * radius, 2 * radius);
+  if (shape === 0 && radius < SQUARE) context.rect(x - radius, y - radius, 2 * radius, 2 * radius);
   else if (shape === 0) {
     context.moveTo(x + radius, y);
     context.arc(x, y, radius, 0, 2 * Math.PI);
