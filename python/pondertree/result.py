@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -294,8 +294,8 @@ class SearchResult(ReadOnly):
         self,
         max_rows: int,
         min_visits: int = 1,
-        opened: Sequence[int] = (),
-        closed: Sequence[int] = (),
+        opened: Collection[int] = (),
+        closed: Collection[int] = (),
         *,
         follow: bool,
     ) -> dict[str, NDArray[Any]]:

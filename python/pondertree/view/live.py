@@ -5,6 +5,7 @@ No result is held while the search runs: the engine would copy the tree before i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -27,6 +28,8 @@ from pondertree.view.window import Window
 
 #: Seconds of a slice, and the longest one for a game whose playouts exceed it.
 SLICE, MAX_SLICE = 0.1, 10.0
+#: A slice takes at least so many times as long as reading the tree before it, but for that at most `MAX_PAUSE` seconds.
+SLICE_PER_READING, MAX_PAUSE = 40, 1.0
 #: Seconds for the moves of new positions, and as many for expected lines: after a slice, and after the last one.
 WRITING, FINAL_WRITING = 0.002, 0.5
 
@@ -54,6 +57,8 @@ class LiveSearch:
         config = search.config(search.describe(state))
         self.tree: Tree | None = None if is_over else search.tree(state, root_actions=actions)
         self.run: Run | None = None
+        #: CPU seconds of the last reading.
+        self._reading = 0.0
         self._search, self._rule = search, config.rule
         is_model = getattr(search, "model", None) is not None
         #: Whether positions have values of an evaluator or a model, beside the search's.
@@ -106,7 +111,8 @@ class LiveSearch:
         assert run is not None, "called while the search runs"
         before, elapsed = spent(tree)
         left = UNLIMITED if run.simulations is None else run.simulations - before
-        seconds = None if self.has_schedule else run.slice_seconds
+        pause = min(SLICE_PER_READING * self._reading, MAX_PAUSE)
+        seconds = None if self.has_schedule else max(run.slice_seconds, pause)
         if run.seconds is not None:
             seconds = min(run.seconds - elapsed, seconds or run.seconds)
         if left <= 0 or (seconds is not None and seconds <= 0):
@@ -137,6 +143,7 @@ class LiveSearch:
     def snapshot(self, position: int, number: int) -> Snapshot:
         """Reads status, moves and window of the tree."""
         seconds = FINAL_WRITING if self.run is None else WRITING
+        begun = time.thread_time()
         if self.tree is None:
             head: dict[str, Any] = {"status": self._status(None), "moves": [], "shares": []}
             return Snapshot(position, number, head, Rows.empty())
@@ -144,6 +151,7 @@ class LiveSearch:
         rows = self.window.read(result, seconds)
         moves = move_rows(result, self._state, self._rule, self._write, evaluates=self._evaluates, seconds=seconds)
         shares = [[move["action"], move["share"]] for move in moves if move["visits"]]
+        self._reading = 0.0 if self.run is None else time.thread_time() - begun
         return Snapshot(position, number, {"status": self._status(result), "moves": moves, "shares": shares}, rows)
 
     def _status(self, result: SearchResult | None) -> dict[str, Any]:

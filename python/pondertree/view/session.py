@@ -44,6 +44,11 @@ class Session:
         self._live = self._planted(setup.settings)
         self._worker = Worker(self._slice, self._interrupt)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the search runs."""
+        return self._live.run is not None
+
     def start_worker(self) -> None:
         """Starts the worker thread; called once."""
         self._show()

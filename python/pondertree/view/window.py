@@ -23,14 +23,14 @@ class Window:
         self._max_rows, self._min_visits, self._follow = MAX_ROWS, 1, True
         self._opened: set[int] = set()
         self._closed: set[int] = set()
-        #: The numbers of positions by their keys, in ascending order; see `read`.
-        self._keys, self._ids = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        #: The numbers of the positions shown last, by parent node and action; see `read`.
+        self._numbers = {-1: 0}
+        self._ids, self._nodes = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
         self._next = 1
-        #: By number: the move to a position, its parent and action, its state where it was needed, the engine's node.
+        #: By number: the move to a position, its parent and action, and its state where it was needed.
         self._texts = {0: ""}
         self._moves: dict[int, tuple[int, int]] = {}
         self._states: dict[int, Any] = {0: state}
-        self._nodes: dict[int, int] = {0: 0}
 
     def change(
         self,
@@ -41,36 +41,35 @@ class Window:
         follow: bool | None = None,
     ) -> None:
         """Opens and closes positions by hand; sets the fewest visits, the most rows, and whether the line is shown."""
-        self._opened = ((self._opened | {*open}) - {*close}) & self._nodes.keys()
-        self._closed = ((self._closed | {*close}) - {*open}) & self._nodes.keys()
+        shown = set(self._ids.tolist())
+        self._opened = ((self._opened | {*open}) - {*close}) & shown
+        self._closed = ((self._closed | {*close}) - {*open}) & shown
         self._min_visits = self._min_visits if least is None else least
         self._max_rows = self._max_rows if nodes is None else nodes
         self._follow = self._follow if follow is None else follow
 
     def read(self, result: SearchResult, seconds: float) -> Rows:
         """Reads the window of a tree; positions whose moves take longer than `seconds` to write are left out."""
-        by_hand = self._opened, self._closed
-        opened, closed = ([self._nodes[each] for each in ids & self._nodes.keys()] for ids in by_hand)
-        columns = result.window(self._max_rows, self._min_visits, opened, closed, follow=self._follow)
+        opened, closed = (self._nodes[np.isin(self._ids, list(chosen))] for chosen in (self._opened, self._closed))
+        columns = result.window(
+            self._max_rows, self._min_visits, opened[opened >= 0], closed[closed >= 0], follow=self._follow
+        )
         above, nodes, actions = columns["parent"], columns["node"], columns["action"].astype(np.int64)
         # An edge is known by its parent node and its action, whatever the order of the rows.
-        keys = np.where(above < 0, -1, nodes[above] << 16 | actions)
-        ids = np.zeros(len(keys), dtype=np.int64)
-        if len(self._keys):
-            places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-            ids = np.where(self._keys[places] == keys, self._ids[places], 0)
+        keys = np.where(above < 0, -1, nodes[above] << 16 | actions).tolist()
+        numbers = [self._numbers.get(key, -1) for key in keys]
+        ids = np.array(numbers, dtype=np.int64)
         is_shown = np.ones(len(ids), dtype=bool)
         deadline = time.perf_counter() + seconds
-        for count, row in enumerate(np.flatnonzero(ids == 0).tolist()):
-            # The root has the number 0. One position at least is written, however slow the game.
-            if row and (not is_shown[above[row]] or (count > 1 and time.perf_counter() > deadline)):
+        for count, row in enumerate(np.flatnonzero(ids < 0).tolist()):
+            parent = int(above[row])
+            # One position at least is written, however slow the game.
+            if not is_shown[parent] or (count and time.perf_counter() > deadline):
                 is_shown[row] = False
-            elif row:
-                ids[row] = self._number(int(ids[above[row]]), int(actions[row]))
+            else:
+                ids[row] = self._numbers[keys[row]] = self._number(int(ids[parent]), int(actions[row]))
         np.add.at(columns["hidden"], above[~is_shown], 1)
-        order = np.argsort(keys[is_shown])
-        self._keys, self._ids = keys[is_shown][order], ids[is_shown][order]
-        self._nodes = dict(zip(ids[is_shown].tolist(), nodes[is_shown].tolist(), strict=True))
+        self._ids, self._nodes = ids[is_shown], nodes[is_shown]
         self._forget()
         with np.errstate(divide="ignore", invalid="ignore"):
             means = columns["sum"] / columns["visits"]
@@ -98,18 +97,19 @@ class Window:
 
     def _forget(self) -> None:
         """Drops what is stored of positions that are not shown any more; earlier rows keep the texts they have."""
-        if len(self._texts) > 2 * len(self._nodes) + 100:
-            shown = self._nodes
+        if len(self._texts) > 2 * len(self._ids) + 100:
+            shown = set(self._ids.tolist())
+            self._numbers = {key: number for key, number in self._numbers.items() if number in shown}
             self._texts = {number: self._texts[number] for number in shown}
             self._moves = {number: self._moves[number] for number in shown if number}
             self._states = {number: state for number, state in self._states.items() if number in shown}
 
     def __contains__(self, number: int) -> bool:
-        return number in self._nodes
+        return bool((self._ids == number).any())
 
     def node(self, number: int) -> int:
         """Returns the engine's number of the node of a position that is shown; -1 for a leaf without one."""
-        return self._nodes[number]
+        return int(self._nodes[self._ids == number][0])
 
     def state(self, number: int) -> Any:
         """Returns the state of a position that is shown."""
@@ -133,7 +133,7 @@ class Window:
     def follow_path(self, actions: Sequence[int]) -> list[int]:
         """Returns the positions of a line of actions, from the root on, as far as they are shown."""
         numbers = [0]
-        below = {move: number for number, move in self._moves.items() if number in self._nodes}
+        below = {self._moves[number]: number for number in self._ids.tolist() if number}
         for action in actions:
             if (numbers[-1], action) not in below:
                 break
