@@ -2,7 +2,7 @@
 
 import uPlot from "uplot";
 import { byId, h, setNumber } from "../dom";
-import { compact, percent, signed } from "../format";
+import { compact, count, percent, signed } from "../format";
 import type { Store } from "../store";
 import { lastPly } from "./game";
 import { readPalette, type Palette } from "../tree/palette";
@@ -90,7 +90,7 @@ export class SharesPanel {
     const colours = this.palette.series;
     return {
       scales: { x: { time: false }, y: { range: (_, __, most) => [0, Math.max(0.1, (most ?? 1) * 1.05)] } },
-      axes: [axis(compact, { size: 28 }), axis((value) => `${Math.round(100 * value)}%`, { size: 44 })],
+      axes: [axis(compact, { size: 28, values: (_, splits) => splits.map(splits[0] > 0.9 * splits[splits.length - 1] ? count : compact) }), axis((value) => `${Math.round(100 * value)}%`, { size: 44 })],
       cursor: { points: { size: 6 }, drag: { setScale: false } },
       series: [
         {},
@@ -206,8 +206,11 @@ export class EvaluationGraph {
     plot.ctx.stroke();
     plot.ctx.fillStyle = style("--soft");
     plot.ctx.font = `${11 * uPlot.pxRatio}px system-ui, sans-serif`;
-    plot.ctx.textAlign = "right";
-    plot.ctx.fillText(`for ${this.store.player(0)}`, plot.bbox.left + plot.bbox.width - 4, top + 13 * uPlot.pxRatio);
+    // Beside the mark of the ply, whichever half it is in.
+    const { left, width } = plot.bbox;
+    const isLate = x > left + width / 2;
+    plot.ctx.textAlign = isLate ? "left" : "right";
+    plot.ctx.fillText(`for ${this.store.player(0)}`, isLate ? left + 4 : left + width - 4, top + 13 * uPlot.pxRatio);
     plot.ctx.restore();
   }
 

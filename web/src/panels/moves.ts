@@ -27,14 +27,23 @@ export class MovesPanel {
   private readonly headers = new Map<string, HTMLTableCellElement>();
   private sort: { column: string; descending: boolean } = { column: "rank", descending: true };
   private focused: number | null = null;
+  private readonly visible = new Set<Element>();
+  private readonly observer = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries)
+        if (isIntersecting) this.visible.add(target);
+        else this.visible.delete(target);
+    },
+    { rootMargin: "60px" },
+  );
 
   constructor(
     private readonly store: Store,
     private readonly play: (action: number) => void,
   ) {
     for (const column of COLUMNS) this.head.append(this.header(column));
-    this.head.append(h("th", { scope: "col" }, h("span", { class: "hidden" }, "Exclude or force")));
-    this.table = h("table", { "aria-label": "Moves", "data-testid": "moves" }, h("thead", {}, this.head), this.body);
+    this.head.append(h("th", { scope: "col", "data-column": "toggles" }, h("span", { class: "hidden" }, "Exclude or force")));
+    this.table = h("table", { class: "moves", "aria-label": "Moves", "data-testid": "moves" }, h("thead", {}, this.head), this.body);
     const solve = h("button", { type: "button", class: "below", "data-testid": "solve" }, "Solve exactly");
     solve.addEventListener("click", () => void this.solve(solve));
     byId("panel-moves").append(h("div", { class: "table-wrap" }, this.table), this.empty, solve);
@@ -68,6 +77,8 @@ export class MovesPanel {
 
   private rebuild(): void {
     this.rows.clear();
+    this.visible.clear();
+    this.observer.disconnect();
     this.body.replaceChildren();
     this.focused = null;
     this.update();
@@ -109,7 +120,8 @@ export class MovesPanel {
     let before: Element | null = null;
     for (const row of rows) {
       const cells = this.rows.get(row.action) ?? this.add(row);
-      this.fill(cells, row, row.action === best && row.visits > 0);
+      // While the search runs, only the rows in view follow it.
+      if (!this.store.running || this.visible.has(cells.element)) this.fill(cells, row, row.action === best && row.visits > 0);
       const place: Element | null = before ? before.nextElementSibling : this.body.firstElementChild;
       if (place !== cells.element) {
         if (before) before.after(cells.element);
@@ -121,6 +133,8 @@ export class MovesPanel {
     for (const [action, cells] of this.rows)
       if (!shown.has(action)) {
         cells.element.remove();
+        this.observer.unobserve(cells.element);
+        this.visible.delete(cells.element);
         this.rows.delete(action);
       }
     const current = this.focused !== null && this.rows.has(this.focused) ? this.focused : rows[0]?.action;
@@ -150,6 +164,8 @@ export class MovesPanel {
     element.addEventListener("blur", () => this.store.setHover(null));
     element.addEventListener("dblclick", () => this.play(action));
     const made = { element, cells, fill, exclude, force };
+    this.fill(made, row, false);
+    this.observer.observe(element);
     this.rows.set(action, made);
     return made;
   }

@@ -38,7 +38,7 @@ export class NodePanel {
     const entries = Object.entries(node).map(([name, value]) => {
       const shown = typeof value === "number"
         ? number(value, general, { "data-testid": `node-${name}` })
-        : h("span", { "data-testid": `node-${name}`, "data-value": value ?? "" }, value === null ? "–" : value === true ? "yes" : value === false ? "no" : value);
+        : h("span", { "data-testid": `node-${name}`, "data-value": String(value ?? "") }, value === null ? "–" : value === true ? "yes" : value === false ? "no" : value);
       return h("div", {}, h("dt", {}, name.replaceAll("_", " ")), h("dd", {}, shown));
     });
     return h("dl", { class: "facts" }, ...entries);
