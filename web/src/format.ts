@@ -9,7 +9,7 @@ export type Value = number | null | undefined;
 export type Format = (value: number) => string;
 
 export const count: Format = (value) => whole.format(value);
-export const compact: Format = (value) => (value < 10_000 ? whole.format(value) : short.format(value).toLowerCase());
+export const compact: Format = (value) => (value < 10_000 ? whole.format(value) : short.format(value).replace("K", "k"));
 export const percent: Format = (value) => `${(100 * value).toFixed(1)}%`;
 export const fixed: Format = (value) => value.toFixed(3);
 export const signed: Format = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(3);

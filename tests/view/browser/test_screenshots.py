@@ -10,12 +10,12 @@ import pytest
 from tests.view.browser.live import DESKTOP, PHONE
 
 IMAGES = Path(__file__).parents[3] / "docs" / "images"
-ITALIAN = "e4 e5 Nf3 Nc6 Bc4 Bc5 c3 Nf6"
-CHESS = ("chess", "--moves", ITALIAN, "--seed", "1", "--simulations", "60000")
-CONNECT4 = ("connect4", "--algorithm", "uct", "--moves", "4 4 3", "--seed", "1", "--simulations", "2000000")
+ITALIAN = ("chess", "--moves", "e4 e5 Nf3 Nc6 Bc4 Bc5 c3 Nf6", "--seed", "1", "--simulations", "60000")
+CHESS = ("chess", "--seed", "1", "--simulations", "120000")
+CONNECT4 = ("connect4", "--algorithm", "uct", "--moves", "4 4 3", "--seed", "1", "--simulations", "60000")
 PICTURES = {
-    "view-light": (CHESS, DESKTOP, "light", "moves"),
-    "view-dark": (CONNECT4, DESKTOP, "dark", "shares"),
+    "view-light": (ITALIAN, DESKTOP, "light", "moves"),
+    "view-dark": (CHESS, DESKTOP, "dark", "shares"),
     "view-phone": (CONNECT4, {**PHONE, "height": 1180}, "light", "tree"),
 }
 
