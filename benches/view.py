@@ -18,7 +18,6 @@ import threading
 import time
 from typing import Any
 
-import uvicorn
 import websockets
 from paired import Ratio
 
@@ -27,7 +26,7 @@ from pondertree.cli.algorithms import Configuration
 from pondertree.cli.position import read_position
 from pondertree.view.app import create_app
 from pondertree.view.live import build
-from pondertree.view.server import listen
+from pondertree.view.server import listen, server_of
 from pondertree.view.setup import Settings, Setup
 
 TOKEN = "the-token-of-the-bench"
@@ -87,7 +86,7 @@ def search_watched(setup: Setup) -> tuple[Seconds, int, int, int]:
     app = create_app(setup, TOKEN)
     session = app.state.hub.session
     with listen(None) as listening:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="websockets-sansio"))
+        server = server_of(app)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         page = context.Process(target=read_frames, args=(listening.getsockname()[1], frames), daemon=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
-import uvicorn
 from websockets.sync.client import ClientConnection, connect
 
 from pondertree.cli import view as command
@@ -18,8 +18,7 @@ from pondertree.cli.algorithms import Configuration
 from pondertree.cli.position import read_position
 from pondertree.view.app import create_app
 from pondertree.view.live import LiveSearch, build
-from pondertree.view.messages import MAX_REQUEST
-from pondertree.view.server import listen
+from pondertree.view.server import listen, server_of
 from pondertree.view.session import Session
 from pondertree.view.setup import Settings, Setup
 
@@ -86,10 +85,7 @@ class Server:
         self.hub = self.app.state.hub
         self._listening = listen(None)
         self.port = self._listening.getsockname()[1]
-        config = uvicorn.Config(
-            self.app, log_level="error", ws="websockets-sansio", ws_max_size=MAX_REQUEST, timeout_graceful_shutdown=1
-        )
-        self._server = uvicorn.Server(config)
+        self._server = server_of(self.app)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listening]})
 
     @property
@@ -106,13 +102,19 @@ class Server:
         self._thread.join(30)
         assert not self._thread.is_alive()
 
-    def connect(self, token: str = TOKEN, **arguments: Any) -> ClientConnection:
-        """Connects a WebSocket."""
-        return connect(f"ws://127.0.0.1:{self.port}/socket?token={token}", max_size=None, **arguments)
+    def connect(self, token: str = TOKEN, receive_buffer: int | None = None) -> ClientConnection:
+        """Connects a WebSocket, which the caller closes; with a small receive buffer, it is one that reads slowly."""
+        address = f"ws://127.0.0.1:{self.port}/socket?token={token}"
+        options: dict[str, Any] = {"max_size": None, "ping_interval": None, "close_timeout": 0.1}
+        if receive_buffer is not None:
+            options |= {"sock": socket.socket(), "max_queue": 1}
+            options["sock"].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+            options["sock"].connect(("127.0.0.1", self.port))
+        return connect(address, **options).__enter__()
 
-    def page(self) -> Page:
+    def page(self, receive_buffer: int | None = None) -> Page:
         """Connects a client that follows the messages."""
-        return Page(self.connect())
+        return Page(self.connect(receive_buffer=receive_buffer))
 
 
 class Page:
@@ -179,9 +181,8 @@ class Page:
 
     def catch_up(self, session: Session) -> None:
         """Reads until the page has the whole tree of the session's last snapshot."""
-        snapshot = session.snapshot
-        assert snapshot is not None
-        wait_until(lambda: self._has(session) or self.read(), 30)
+        while not self._has(session):
+            self.read()
 
     def _has(self, session: Session) -> bool:
         snapshot = session.snapshot

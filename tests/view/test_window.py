@@ -150,7 +150,7 @@ def test_principal_variation_is_shown_below_the_fewest_visits() -> None:
 
 
 class Crowd:
-    """A game in Python with 2,000 moves, whose texts take a millisecond each."""
+    """A game in Python with 2,000 moves, whose texts take some time."""
 
     num_players, num_actions, to_play = 1, 2000, 0
     written = 0
@@ -173,7 +173,7 @@ class Crowd:
 
     def action_to_string(self, action: int) -> str:
         Crowd.written += 1
-        end = time_of_thread() + 0.001
+        end = time_of_thread() + 0.0003
         while time_of_thread() < end:
             pass
         return f"move {action}"
@@ -186,9 +186,10 @@ def time_of_thread() -> float:
 
 
 def test_slow_texts_wait_for_the_next_reading() -> None:
+    Crowd.written = 0
     tree = UCT(seed=1).tree(Crowd()).simulate(600)
     window = window_of(tree)
-    counts = [len(window.read(tree.result(), 0.02).ids) for _ in range(4)]
+    counts = [len(window.read(tree.result(), 0.006).ids) for _ in range(4)]
     assert counts == sorted(counts)
     assert 2 <= counts[0] < counts[-1] < 601
     rows = window.read(tree.result(), 60.0)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import secrets
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -107,7 +104,7 @@ def create_app(setup: Setup, token: str, static: Path = STATIC) -> Starlette:
     async def tree(request: Request) -> Response:
         if not is_known(request):
             return PlainTextResponse("403: the token is missing or wrong.", 403)
-        if not hub.saved.exists():
+        if hub.saved is None:
             return PlainTextResponse("404: no tree was saved.", 404)
         return FileResponse(hub.saved, filename=hub.saved.name)
 
@@ -120,18 +117,10 @@ def create_app(setup: Setup, token: str, static: Path = STATIC) -> Starlette:
             await websocket.accept()
             await Client(hub, websocket).serve()
 
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        hub.start()
-        try:
-            yield
-        finally:
-            await asyncio.to_thread(hub.close)
-
     routes = [Route("/", page), Route("/tree", tree), WebSocketRoute("/socket", socket)]
     if static.is_dir():
         routes.append(Mount("/", StaticFiles(directory=static)))
-    app = Starlette(routes=routes, lifespan=lifespan)
+    app = Starlette(routes=routes, lifespan=lambda app: hub.running())
     app.add_middleware(LocalOnly)
     app.state.hub = hub
     return app

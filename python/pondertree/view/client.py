@@ -45,6 +45,7 @@ class Client:
         """Serves the client until it disconnects."""
         self._hub.clients.add(self)
         self._hub.session.watchers = len(self._hub.clients)
+        self._hub.session.submit(lambda: None, is_urgent=False)  # to complete a window that nobody watched
         sender = asyncio.create_task(self._send())
         requests: set[asyncio.Task[None]] = set()
         try:

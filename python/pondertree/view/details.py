@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
@@ -53,7 +54,10 @@ def node_details(
         node = nodes[-1]
         texts = [write(above.state, action) for above, action in zip(nodes, path, strict=False)]
         last = "" if len(nodes) == 1 else node.move
-        moves = [] if number < 0 else move_rows(result, node.state, rule, write, node=number, evaluates=evaluates)
+        moves = []
+        if number >= 0:
+            text = functools.partial(write, node.state)
+            moves = move_rows(result, rule, text, node=number, evaluates=evaluates)
         return {
             "path": texts,
             "board": board_message(node.state, last),

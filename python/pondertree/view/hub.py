@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import tempfile
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,22 +31,24 @@ class Hub:
         self.session = Session(setup, self._changed)
         self.hello = hello(setup, server)
         self.clients: set[Any] = set()
-        self._folder = tempfile.TemporaryDirectory(prefix="pondertree-view-")
-        self.saved = Path(self._folder.name) / "search.tree"
-        """The tree that was saved last, if any."""
+        self.saved: Path | None = None
+        """The file of the tree that was saved last."""
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._folder = Path()
         self._frames: dict[int, tuple[Sent, asyncio.Task[tuple[str, Sent]]]] = {}
         self._framed: Snapshot | None = None
 
-    def start(self) -> None:
-        """Starts the session's worker; called in the event loop."""
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Runs the session's worker."""
         self._loop = asyncio.get_running_loop()
-        self.session.start_worker()
-
-    def close(self) -> None:
-        """Ends the session."""
-        self.session.close()
-        self._folder.cleanup()
+        with tempfile.TemporaryDirectory(prefix="pondertree-view-") as folder:
+            self._folder = Path(folder)
+            self.session.start_worker()
+            try:
+                yield
+            finally:
+                await asyncio.to_thread(self.session.close)
 
     def _changed(self) -> None:
         """Wakes the senders, from the worker."""
@@ -75,12 +78,18 @@ class Hub:
             "settings": session.change_settings,
             "window": session.change_window,
             "inspect": session.inspect,
-            "save": functools.partial(session.save, self.saved),
+            "save": self._save,
         }
         command = functools.partial(commands[kind], **fields)
         done = session.submit(command, is_urgent=kind not in ("window", "inspect"))
         answer = await asyncio.wrap_future(done)
         return [] if answer is None else [answer]
+
+    def _save(self) -> None:
+        """Saves the tree; called by the worker."""
+        path = self._folder / "search.tree"
+        self.session.save(path)
+        self.saved = path
 
     async def _solve(self) -> dict[str, Any]:
         """Solves the shown position in a thread of its own, or in the worker if the game is written in Python."""

@@ -30,8 +30,10 @@ from pondertree.view.window import Window
 SLICE, MAX_SLICE = 0.1, 10.0
 #: A slice takes at least so many times as long as reading the tree before it, but for that at most `MAX_PAUSE` seconds.
 SLICE_PER_READING, MAX_PAUSE = 40, 1.0
+#: Moves of an expected line.
+MAX_LINE = 12
 #: Seconds for the moves of new positions, and as many for expected lines: after a slice, and after the last one.
-WRITING, FINAL_WRITING = 0.002, 0.5
+WRITING, FINAL_WRITING = 0.002, 0.1
 
 
 @dataclass
@@ -69,6 +71,8 @@ class LiveSearch:
     def _set_root(self, state: Any) -> None:
         self._state = state
         self.window = Window(state, self._info, self._write)
+        #: The texts of the moves at the root, which every frame has.
+        self._root_texts: dict[int, str] = {}
 
     @property
     def has_schedule(self) -> bool:
@@ -79,6 +83,19 @@ class LiveSearch:
         if isinstance(state, Chess) and not self._info.is_learned_model:
             return state.san(action)
         return searched_action_text(state, action, self._info)[:MAX_TEXT]
+
+    def _root_text(self, action: int) -> str:
+        if action not in self._root_texts:
+            self._root_texts[action] = self._write(self._state, action)
+        return self._root_texts[action]
+
+    def _add_lines(self, result: SearchResult, moves: list[dict[str, Any]], seconds: float) -> None:
+        """Adds the expected lines of the moves; but for the first one, only those that are written within `seconds`."""
+        rows = {action: row for row, action in enumerate(result.edges.actions.tolist())}
+        deadline = time.perf_counter() + seconds
+        for count, move in enumerate(moves):
+            if move["visits"] and (count == 0 or time.perf_counter() < deadline):
+                move["line"] = result.line(rows[move["action"]], MAX_LINE, self._write)
 
     def advance(self, action: int, state: Any, *, is_over: bool) -> None:
         """Plays a move and keeps its subtree; `state` is the one after it."""
@@ -149,7 +166,8 @@ class LiveSearch:
             return Snapshot(position, number, head, Rows.empty())
         result = self.tree.result()
         rows = self.window.read(result, seconds)
-        moves = move_rows(result, self._state, self._rule, self._write, evaluates=self._evaluates, seconds=seconds)
+        moves = move_rows(result, self._rule, self._root_text, evaluates=self._evaluates)
+        self._add_lines(result, moves, seconds)
         shares = [[move["action"], move["share"]] for move in moves if move["visits"]]
         self._reading = 0.0 if self.run is None else time.thread_time() - begun
         return Snapshot(position, number, {"status": self._status(result), "moves": moves, "shares": shares}, rows)

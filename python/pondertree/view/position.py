@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +15,8 @@ from pondertree.view.setup import GamePosition, Settings, Turn
 
 #: Moves of the game, points of its evaluation and characters of a board in text that a message has at most.
 MAX_MOVES, MAX_EVALUATIONS, MAX_BOARD = 300, 400, 10_000
+#: Legal moves of a message; of those that follow, fewer if they do not fit.
+MAX_LEGAL = 1_000
 #: Characters of a move.
 MAX_TEXT = 60
 
@@ -43,13 +45,28 @@ def board_message(state: Any, last_move: str = "") -> dict[str, Any]:
     }
 
 
+def legal_message(position: GamePosition) -> list[dict[str, Any]]:
+    """Returns the legal moves with the cells that they go through."""
+    if outcome_of(position):
+        return []
+    legal = [int(action) for action in position.state.legal_actions()][:MAX_LEGAL]
+    return [
+        {"action": action, "text": move_text(position, action), "cells": cells}
+        for action, cells in zip(legal, move_centres(position.state, legal), strict=True)
+    ]
+
+
 def position_message(
-    number: int, turns: Sequence[Turn], ply: int, settings: Settings, evaluations: dict[int, float]
+    number: int,
+    turns: Sequence[Turn],
+    ply: int,
+    legal: Sequence[Mapping[str, Any]],
+    settings: Settings,
+    evaluations: Mapping[int, float],
 ) -> str:
-    """Returns the message of the position after `ply` moves."""
+    """Returns the message of the position after `ply` moves, whose `legal_message` is `legal`."""
     position = turns[ply][1]
     outcome = outcome_of(position)
-    legal = [] if outcome else [int(action) for action in position.state.legal_actions()]
     first = max(0, min(ply - MAX_MOVES // 2, len(turns) - 1 - MAX_MOVES))
     moves = [
         {"action": action, "text": move_text(before, action), "player": int(before.state.to_play)}
@@ -71,10 +88,7 @@ def position_message(
         "outcome": outcome,
         "fen": position.state.fen() if isinstance(position.state, Chess) else None,
         "board": board_message(position.state, last_move),
-        "legal": [
-            {"action": action, "text": move_text(position, action), "cells": cells}
-            for action, cells in zip(legal, move_centres(position.state, legal), strict=True)
-        ],
+        "legal": legal,
         "settings": asdict(settings),
         "evaluations": [{"ply": ply, "value": value} for ply, value in points[::step]],
     }

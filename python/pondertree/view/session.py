@@ -6,6 +6,7 @@ read it at their own pace.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
@@ -16,7 +17,7 @@ from pondertree.errors import GameOverError, InvalidActionError, InvalidArgument
 from pondertree.validation import brief
 from pondertree.view.frames import Snapshot
 from pondertree.view.live import LiveSearch, build, root_actions
-from pondertree.view.position import outcome_of, position_message
+from pondertree.view.position import legal_message, outcome_of, position_message
 from pondertree.view.setup import GamePosition, Settings, Setup, Turn
 from pondertree.view.worker import Worker
 
@@ -41,6 +42,8 @@ class Session:
         self._settings = setup.settings
         self._evaluations: dict[int, float] = {}
         self._number = self._snapshots = 0
+        #: The number of a position and its legal moves, whose texts may take a game in Python some time.
+        self._legal: tuple[int, list[dict[str, Any]]] = -1, []
         self._live = self._planted(setup.settings)
         self._worker = Worker(self._slice, self._interrupt)
 
@@ -71,12 +74,14 @@ class Session:
             tree.stop()
 
     def _slice(self) -> bool:
-        """Runs the search for a slice, if it runs, and publishes the tree; returns whether it goes on."""
+        """Runs the search for a slice, if it runs, and publishes the tree; returns whether there is more to do."""
         run = self._live.run
-        if run is None:
+        if run is None and (self._live.window.is_complete or not self.watchers):
             return False
         try:
-            if self._live.run_slice(lambda: self._worker.is_urgent):
+            if run is None:
+                self._show_tree()
+            elif self._live.run_slice(lambda: self._worker.is_urgent):
                 self._finish()
             elif self.watchers:
                 self._show_tree()
@@ -84,9 +89,10 @@ class Session:
             self._live.stop()
             self.failure = described(error)
             self._changed()
-            if run.reply is not None:
-                run.reply.set_result(None)
-        return self._live.run is not None
+            if run is None or run.reply is None:
+                return False
+            run.reply.set_result(None)
+        return self._live.run is not None or not self._live.window.is_complete
 
     def _finish(self) -> None:
         """Ends a search whose limits are reached; a reply is played."""
@@ -112,7 +118,10 @@ class Session:
 
     def _show(self) -> None:
         """Publishes position and tree."""
-        self.position = position_message(self._number, self._turns, self._ply, self._settings, self._evaluations)
+        if self._legal[0] != self._number:
+            self._legal = self._number, legal_message(self._position)
+        about = self._settings, self._evaluations
+        self.position = position_message(self._number, self._turns, self._ply, self._legal[1], *about)
         self._show_tree()
 
     def _show_tree(self) -> None:
@@ -231,6 +240,8 @@ class Session:
         wanted = replace(self._settings, **settings)
         if wanted.preset != self._settings.preset and "parameters" not in settings:
             wanted = replace(wanted, parameters={})
+        if wanted.seed is None:
+            wanted = replace(wanted, seed=secrets.randbits(32))
         before = self._settings
         if replace(wanted, simulations=before.simulations, seconds=before.seconds) == before:
             build(self.setup.algorithms, wanted)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +13,8 @@ from pondertree.config import LogPuct, Puct, ScoringRule, Ucb1
 from pondertree.result import UNPROVEN, SearchResult
 from pondertree.view.messages import DECIMALS
 
-#: Moves of a message, and moves of an expected line.
-MAX_MOVES, MAX_LINE = 120, 12
+#: Moves of a message.
+MAX_MOVES = 120
 
 
 def finite(value: float | None) -> float | None:
@@ -24,21 +23,12 @@ def finite(value: float | None) -> float | None:
 
 
 def move_rows(
-    result: SearchResult,
-    state: Any,
-    rule: ScoringRule | None,
-    write: Callable[[Any, int], str],
-    *,
-    node: int = 0,
-    evaluates: bool = False,
-    seconds: float = 0.0,
+    result: SearchResult, rule: ScoringRule | None, write: Callable[[int], str], *, node: int = 0, evaluates: bool
 ) -> list[dict[str, Any]]:
-    """Returns the moves at a node by visits, at the root the best one first and with expected lines.
+    """Returns the moves at a node by visits, at the root the best one first; expected lines are left empty.
 
-    Of the lines, all but the first are left out that would take longer than `seconds` together. `evaluates` tells
-    whether the search has an evaluator or a model: playouts are no evaluations of a network.
+    `evaluates` tells whether the search has an evaluator or a model: playouts are no evaluations of a network.
     """
-    deadline = time.perf_counter() + seconds
     edges = result.edges_of(node)
     clean = result.clean_priors if node == 0 else {}
     total = int(edges.visits.sum())
@@ -49,15 +39,14 @@ def move_rows(
         order.remove(result.best_row)
         order.insert(0, result.best_row)
     listed = []
-    for count, row in enumerate(order[:MAX_MOVES]):
+    for row in order[:MAX_MOVES]:
         action, visits, q, u = int(edges.actions[row]), int(edges.visits[row]), finite(edges.q[row]), finite(terms[row])
         proven = None if edges.proven[row] == UNPROVEN else int(edges.proven[row])
         evaluation, plies = result.evaluation_of(node, int(edges.children[row]))
-        has_line = node == 0 and visits > 0 and (count == 0 or time.perf_counter() < deadline)
         listed.append(
             {
                 "action": action,
-                "text": write(state, action),
+                "text": write(action),
                 "visits": visits,
                 "share": round(visits / max(total, 1), DECIMALS),
                 "prior": finite(edges.priors[row]) if has_priors else None,
@@ -69,7 +58,7 @@ def move_rows(
                 "score": None if u is None or q is None or isinstance(rule, LogPuct) else round(q + u, DECIMALS),
                 "proven": proven,
                 "distance": None if proven is None else plies,
-                "line": result.line(row, MAX_LINE, write) if has_line else [],
+                "line": [],
             }
         )
     return listed

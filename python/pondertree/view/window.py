@@ -27,6 +27,8 @@ class Window:
         self._numbers = {-1: 0}
         self._ids, self._nodes = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
         self._next = 1
+        self.is_complete = True
+        """Whether no position was left out of the last reading because writing its move took too long."""
         #: By number: the move to a position, its parent and action, and its state where it was needed.
         self._texts = {0: ""}
         self._moves: dict[int, tuple[int, int]] = {}
@@ -68,6 +70,7 @@ class Window:
                 is_shown[row] = False
             else:
                 ids[row] = self._numbers[keys[row]] = self._number(int(ids[parent]), int(actions[row]))
+        self.is_complete = bool(is_shown.all())
         np.add.at(columns["hidden"], above[~is_shown], 1)
         self._ids, self._nodes = ids[is_shown], nodes[is_shown]
         self._forget()

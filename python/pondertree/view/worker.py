@@ -75,4 +75,4 @@ class Worker:
                 continue
             self._is_urgent.clear()
             job()
-            is_running = True
+            is_running = True  # the command may have started the search
