@@ -22,6 +22,8 @@ const address = new URL("socket", location.href);
 address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
 address.search = location.search;
 
+/** Whether the tree has a place of its own; see layout.css. */
+const isWide = matchMedia("(min-width: 1000px)");
 const store = new Store();
 store.report = toast;
 const toggleTheme = initTheme(() => store.changed("theme"));
@@ -65,7 +67,8 @@ store.on(["hello"], () => {
   document.title = `${title} – Pondertree`;
 });
 store.on(["select"], () => {
-  if (store.selected) tabs.show("node");
+  // On narrow screens this would hide the tree.
+  if (store.selected && isWide.matches) tabs.show("node");
 });
 byId("help").addEventListener("click", showShortcuts);
 
@@ -86,7 +89,7 @@ const keys: Record<string, () => void> = {
   f: () => board.turnBoard(),
   b: () => board.focus(),
   g: () => {
-    if (matchMedia("(max-width: 999px)").matches) tabs.show("tree");
+    if (!isWide.matches) tabs.show("tree");
     byId("tree").focus();
   },
   l: () => focusTab("moves", '#panel-moves tr[tabindex="0"]'),

@@ -151,4 +151,7 @@ test("zooming keeps the point under the pointer in place", () => {
   const before = (333 - camera.x0) / camera.scale;
   zoom(camera, 3.7, 333);
   assert.ok(Math.abs((333 - camera.x0) / camera.scale - before) < 1e-9);
+  const row = (200 - camera.y0) / camera.row;
+  zoom(camera, 0.4, 333, 200);
+  assert.ok(Math.abs((200 - camera.y0) / camera.row - row) < 1e-9);
 });

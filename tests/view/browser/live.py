@@ -17,7 +17,7 @@ from pondertree.cli import main
 
 TOKEN = "a-token-of-the-tests"
 #: Milliseconds to wait for what the page shall show; generous, since tests also run on loaded machines.
-PATIENCE_MS = 60_000
+PATIENCE_MS = 30_000
 #: The window of a desktop, and of a phone.
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 360, "height": 740}
 FLAGS = [

@@ -95,3 +95,25 @@ def test_every_control_has_a_name_and_can_be_reached(serve, open_page):
         assert nameless == []
         wide = view.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert wide <= 0, f"the page scrolls sideways with the panel {tab}"
+
+
+def test_tree_is_folded_zoomed_and_filtered_by_pointer(serve, open_page):
+    view = open_page(serve("connect4", "--algorithm", "uct", "--seed", "2"))
+    view.simulate(5000)
+    summary = view.page.locator("#tree-summary")
+    view.wait("Number(document.querySelector('#tree-summary').dataset.marks) > 100")
+    marks = int(summary.get_attribute("data-marks"))
+    box = view.page.locator("#tree canvas").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + 34
+    view.page.mouse.dblclick(x, y)
+    view.wait("document.querySelector('#tree-summary').dataset.marks === '1'")
+    assert view.page.locator("#tree-item").get_attribute("aria-expanded") == "false"
+    view.page.mouse.dblclick(x, y)
+    view.wait("marks => Number(document.querySelector('#tree-summary').dataset.marks) >= marks", marks)
+    view.page.mouse.wheel(0, -1500)
+    view.wait("marks => Number(document.querySelector('#tree-summary').dataset.marks) !== marks", marks)
+    view.press("tree-fit")
+    view.page.get_by_test_id("least").fill("9")
+    view.wait("marks => Number(document.querySelector('#tree-summary').dataset.marks) < marks / 2", marks)
+    smallest = [node.visit_count for node in view.tree().result().root.children.values()]
+    assert int(summary.get_attribute("data-marks")) >= 1 + sum(visits >= 500 for visits in smallest)

@@ -37,7 +37,7 @@ export function entries(legal: LegalMove[], rows: MoveRow[], overlay: Overlay, o
     } else {
       const share = overlay === "prior" ? row.prior : row.share;
       if (share === null || (share < LEAST_SHARE && only === null)) continue;
-      found.push({ ...entry, strength: share, label: percent(share).replace(/\.\d/, "") });
+      found.push({ ...entry, strength: share, label: share < 0.01 ? "<1" : percent(share).replace(/\.\d/, "") });
     }
   }
   found.sort((a, b) => b.strength - a.strength);

@@ -1,4 +1,4 @@
-/** Zooming, panning and fitting of the tree; zooming stretches the width, the height of a row is set apart. */
+/** Zooming, panning and fitting of the tree; zooming stretches the width, and the height of rows within limits. */
 
 import type { Camera } from "./marks";
 
@@ -9,6 +9,7 @@ const MOST_ROW = 140;
 const FIT_ROW = 74;
 const LEAST_FIT_ROW = 39;
 const MOST_ZOOM = 1e7;
+const ROW_POWER = 0.35;
 
 export function newCamera(): Camera {
   return { scale: 1, x0: MARGIN, row: FIT_ROW, y0: TOP, width: 1, height: 1 };
@@ -25,12 +26,14 @@ export function fit(camera: Camera, depth: number): void {
   camera.row = clamp(room / Math.max(1, depth), LEAST_FIT_ROW, FIT_ROW);
 }
 
-/** Stretches the tree around a point of the canvas. */
-export function zoom(camera: Camera, factor: number, x: number): void {
+/** Stretches the tree around a point of the canvas; rows grow a little too, until boxes have room for their numbers. */
+export function zoom(camera: Camera, factor: number, x: number, y = camera.height / 2): void {
   const base = camera.width - 2 * MARGIN;
   const scale = clamp(camera.scale * factor, base * 0.5, base * MOST_ZOOM);
   camera.x0 = x - ((x - camera.x0) * scale) / camera.scale;
+  const row = clamp(camera.row * (scale / camera.scale) ** ROW_POWER, LEAST_FIT_ROW, Math.max(FIT_ROW, camera.row));
   camera.scale = scale;
+  stretch(camera, row / camera.row, y);
 }
 
 /** Makes rows higher or lower around a point of the canvas. */

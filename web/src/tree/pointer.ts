@@ -2,7 +2,7 @@
 
 export interface Gestures {
   pan(x: number, y: number): void;
-  zoom(factor: number, x: number): void;
+  zoom(factor: number, x: number, y: number): void;
   stretch(factor: number, y: number): void;
   click(x: number, y: number): void;
   open(x: number, y: number): void;
@@ -45,7 +45,7 @@ export function listen(canvas: HTMLElement, gestures: Gestures): void {
     const [a, b] = [...pointers.values()];
     const apart = Math.hypot(a.x - b.x, a.y - b.y);
     gestures.pan((now.x - before.x) / 2, (now.y - before.y) / 2);
-    if (distance) gestures.zoom(apart / distance, (a.x + b.x) / 2);
+    if (distance) gestures.zoom(apart / distance, (a.x + b.x) / 2, (a.y + b.y) / 2);
     distance = apart;
   });
   const end = (event: PointerEvent): void => {
@@ -71,7 +71,7 @@ export function listen(canvas: HTMLElement, gestures: Gestures): void {
       if (event.shiftKey) gestures.pan(-event.deltaX * unit, -turn);
       else if (event.altKey) gestures.stretch(Math.exp(-turn / 400), y);
       else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) gestures.pan(-event.deltaX * unit, 0);
-      else gestures.zoom(Math.exp(-turn / (event.ctrlKey ? 100 : 320)), x);
+      else gestures.zoom(Math.exp(-turn / (event.ctrlKey ? 100 : 320)), x, y);
     },
     { passive: false },
   );

@@ -34,6 +34,10 @@ export class TreeView {
   private waiting = false;
   private sentPalette: Palette | null = null;
   private hover = -1;
+  /** The node that the last click opened. */
+  private opened = -1;
+  /** The node whose children the keyboard waits for. */
+  private descending = -1;
   private least = 1;
   /** Whether the whole tree is kept in view until the first zoom or pan. */
   private fitted = true;
@@ -53,15 +57,16 @@ export class TreeView {
     };
     listen(this.canvas, {
       pan: (x, y) => this.move(() => pan(this.camera, x, y, store.tree.maxDepth)),
-      zoom: (factor, x) => this.move(() => zoom(this.camera, factor, x)),
+      zoom: (factor, x, y) => this.move(() => zoom(this.camera, factor, x, y)),
       stretch: (factor, y) => this.move(() => stretch(this.camera, factor, y)),
       click: (x, y) => this.click(x, y),
-      open: (x, y) => this.toggle(this.find(x, y)),
+      open: (x, y) => this.doubleClick(x, y),
       hover: (x, y) => this.setHover(this.find(x, y)),
       leave: () => this.setHover(-1),
     });
     this.box.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.resize()).observe(this.box);
+    store.on(["frame"], () => this.descend());
     store.on(["frame", "step", "select"], this.draw);
     store.on(["position"], () => this.restart());
     store.on(["theme"], () => {
@@ -218,8 +223,18 @@ export class TreeView {
   private click(x: number, y: number): void {
     const slot = this.find(x, y);
     if (slot < 0) return;
+    const { tree } = this.store;
     this.choose(slot);
-    if (this.store.tree.first[slot] < 0 && this.store.tree.hidden[slot]) this.toggle(slot);
+    if (tree.id[slot] === this.opened) return;
+    this.opened = tree.first[slot] < 0 && tree.hidden[slot] ? tree.id[slot] : -1;
+    if (this.opened >= 0) this.toggle(slot);
+  }
+
+  /** A double click folds or unfolds, unless its first click has done so. */
+  private doubleClick(x: number, y: number): void {
+    const slot = this.find(x, y);
+    if (slot >= 0 && this.store.tree.id[slot] !== this.opened) this.toggle(slot);
+    this.opened = -1;
   }
 
   private choose(slot: number): void {
@@ -245,8 +260,24 @@ export class TreeView {
     const open = this.collapsed.has(id) || tree.first[slot] < 0;
     if (open) this.collapsed.delete(id);
     else this.collapsed.add(id);
-    if (tree.hidden[slot] || !open) void this.store.send(open ? { type: "window", open: [id] } : { type: "window", close: [id] });
+    void this.store.send(open ? { type: "window", open: [id] } : { type: "window", close: [id] });
     this.draw();
+  }
+
+  private mostVisited(slot: number): number {
+    const { tree } = this.store;
+    return tree.children(slot).reduce((best, child) => (best < 0 || tree.visits[child] > tree.visits[best] ? child : best), -1);
+  }
+
+  /** Goes down where the children had to be asked for. */
+  private descend(): void {
+    const { tree, selected } = this.store;
+    if (this.descending !== selected) this.descending = -1;
+    const below = this.descending < 0 ? -1 : this.mostVisited(tree.slot(selected));
+    if (below >= 0) {
+      this.descending = -1;
+      this.go(below);
+    }
   }
 
   private bestEnd(): number {
@@ -273,13 +304,12 @@ export class TreeView {
     const parent = tree.parent[slot];
     const siblings = parent < 0 ? [slot] : tree.children(parent).filter((child) => tree.visits[child] >= this.least);
     const place = siblings.indexOf(slot);
-    const most = (slots: number[]): number =>
-      slots.reduce((best, child) => (best < 0 || tree.visits[child] > tree.visits[best] ? child : best), -1);
     const actions: Record<string, () => void> = {
       ArrowUp: () => this.go(parent),
       ArrowDown: () => {
         if (this.collapsed.has(tree.id[slot]) || (tree.first[slot] < 0 && tree.hidden[slot])) this.toggle(slot);
-        this.go(most(tree.children(slot)));
+        if (tree.first[slot] < 0 && tree.hidden[slot]) this.descending = tree.id[slot];
+        this.go(this.mostVisited(slot));
       },
       ArrowLeft: () => this.go(siblings[place - 1] ?? -1),
       ArrowRight: () => this.go(siblings[place + 1] ?? -1),
