@@ -107,7 +107,7 @@ def read_parameters(algorithm: Algorithm, given: Mapping[str, Any]) -> dict[str,
 def help_of(search: type[Search], name: str) -> str:
     """Returns what the documentation of a search says on an option: its line of the options, or its first sentence."""
     line = re.search(rf"^{name}: (.+)$", inspect.cleandoc(SearchOptions.__doc__ or ""), re.MULTILINE)
-    if line is not None:
-        return line[1]
-    sentences = re.split(r"(?<=[.;:])\s+", " ".join((search.__doc__ or "").split()))
-    return next((sentence for sentence in sentences if re.search(rf"\b{name}\b", sentence)), "")
+    sentences = re.split(r"(?<=\.)\s+", " ".join((search.__doc__ or "").split()))
+    text = line[1] if line else next((each for each in sentences if re.search(rf"\b{name}\b", each)), "")
+    text = text.replace("`", "")
+    return text[:1].upper() + text[1:] if line else text
