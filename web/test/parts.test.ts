@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { splitPieces } from "../src/board/image";
 import { Squares } from "../src/board/squares";
 import { backOff } from "../src/connection";
 import { compact, general, percent, signed, text, verdict } from "../src/format";
@@ -73,6 +74,14 @@ test("cells choose moves: placements, journeys, promotions, and moves without ce
   assert.deepEqual(squares.between(to), []);
   assert.deepEqual([...squares.targets(from)], [to]);
   assert.deepEqual([...squares.sources], [single, from]);
+});
+
+test("paths of pieces are split at their centres, others are left as they are", () => {
+  const pieces = splitPieces("M50 150m-5 6.5h10zm1 1h2M10.5 -3m-1 0h4z");
+  assert.deepEqual(pieces?.map(({ x, y }) => [x, y]), [[50, 150], [10.5, -3]]);
+  assert.equal(pieces?.map(({ path }) => path).join(""), "M50 150m-5 6.5h10zm1 1h2M10.5 -3m-1 0h4z");
+  assert.equal(splitPieces("M2 10a8 8 0 1 0 16 0"), null);
+  assert.equal(splitPieces("M0 0h20v20h-20z"), null);
 });
 
 test("numbers are written for readers", () => {

@@ -93,8 +93,8 @@ def test_every_control_has_a_name_and_can_be_reached(serve, open_page):
                 .map(each => each.outerHTML)"""
         )
         assert nameless == []
-        wide = view.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert wide <= 0, f"the page scrolls sideways with the panel {tab}"
+        overflow = view.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert overflow <= 0, f"the page scrolls sideways with the panel {tab}"
 
 
 def test_tree_is_folded_zoomed_and_filtered_by_pointer(serve, open_page):

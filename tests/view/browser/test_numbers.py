@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import pondertree
-from pondertree.cli.position import read_position
-from pondertree.cli.view import turns
+from pondertree.games import ConnectFour
 from pondertree.view.details import ATTRIBUTES
 
 
@@ -22,7 +21,9 @@ def test_numbers_equal_the_node_s(serve, open_page):
     moves, simulations = "4 4 3", 3000
     view = open_page(serve("connect4", "--algorithm", "uct", "--seed", "7", "--moves", moves))
     view.simulate(simulations)
-    state = turns(read_position("connect4", moves, None), None)[-1][1].state
+    state = ConnectFour()
+    for move in moves.split():
+        state = state.play(state.parse_action(move))
     result = pondertree.UCT(num_simulations=simulations, seed=7).run(state)
     root = result.root
     for action, cells in view.rows().items():

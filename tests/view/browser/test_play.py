@@ -68,7 +68,16 @@ def test_piece_moves_from_cell_to_cell_and_promotions_are_chosen(serve, open_pag
     wait_for_ply(view, 1)
     assert moves_of(view) == ["e8=N"]
     view.press("flip")
-    assert page.evaluate("document.querySelector('#board svg > g').getAttribute('transform')").startswith("rotate(180")
+    view.wait("document.querySelector('#board svg > g').getAttribute('transform')?.startsWith('rotate(180')")
+    # The white king of a1 is at the upper right, and upright: its base is below its centre.
+    box = page.locator("#board svg").bounding_box()
+    king = page.locator('#board path[fill="#fff"]').first
+    matrix = king.evaluate("each => { const m = each.getCTM(); return [m.a, m.b, m.c, m.d]; }")
+    assert matrix[0] > 0
+    assert matrix[3] > 0
+    place = king.bounding_box()
+    assert place["x"] > box["x"] + box["width"] / 2
+    assert place["y"] < box["y"] + box["height"] / 2
 
 
 def test_position_is_set_up_and_errors_can_be_dismissed(serve, open_page):

@@ -17,7 +17,7 @@ export function parseBoard(source: string): SVGSVGElement | null {
 }
 
 /** Splits texts that place many glyphs, so that each can be turned upright on a flipped board. */
-export function splitTexts(board: SVGSVGElement): SVGTextElement[] {
+function splitTexts(board: SVGSVGElement): SVGTextElement[] {
   const single: SVGTextElement[] = [];
   for (const element of [...board.querySelectorAll("text")]) {
     const xs = (element.getAttribute("x") ?? "").trim().split(/[\s,]+/);
@@ -40,18 +40,31 @@ export function splitTexts(board: SVGSVGElement): SVGTextElement[] {
   return single;
 }
 
-/** Turns a board by 180 degrees about its middle, its texts staying upright. */
-export function flip(board: SVGSVGElement, content: SVGGElement, on: boolean): void {
+/** A piece in a path: it begins at its centre, and all that follows is relative. */
+const PIECE = /M(-?[\d.]+)[ ,](-?[\d.]+)(m[^M]*)/g;
+
+/** Splits a path of pieces, each with its centre; null for other paths. */
+export function splitPieces(path: string): { x: number; y: number; path: string }[] | null {
+  const pieces = [...path.matchAll(PIECE)].map(([part, x, y]) => ({ x: Number(x), y: Number(y), path: part }));
+  return pieces.length && pieces.map((piece) => piece.path).join("") === path ? pieces : null;
+}
+
+/** Turns a board by 180 degrees about its middle; its texts and pieces stay upright. */
+export function flip(board: SVGSVGElement, content: SVGGElement): void {
   const box = board.viewBox.baseVal;
-  const middle = `${box.x + box.width / 2} ${box.y + box.height / 2}`;
-  if (on) content.setAttribute("transform", `rotate(180 ${middle})`);
-  else content.removeAttribute("transform");
-  for (const element of content.querySelectorAll("text")) {
-    if (!on) {
-      element.removeAttribute("transform");
-      continue;
-    }
+  content.setAttribute("transform", `rotate(180 ${box.x + box.width / 2} ${box.y + box.height / 2})`);
+  for (const element of splitTexts(board)) {
     const { x, y, width, height } = element.getBBox();
     element.setAttribute("transform", `rotate(180 ${x + width / 2} ${y + height / 2})`);
+  }
+  for (const element of [...content.querySelectorAll("path")]) {
+    const pieces = splitPieces(element.getAttribute("d") ?? "");
+    for (const { x, y, path } of pieces ?? []) {
+      const piece = element.cloneNode(false) as SVGPathElement;
+      piece.setAttribute("d", path);
+      piece.setAttribute("transform", `rotate(180 ${x} ${y})`);
+      element.before(piece);
+    }
+    if (pieces) element.remove();
   }
 }

@@ -4,7 +4,7 @@ import { byId, h, setIcon, setText, svg } from "../dom";
 import { verdict } from "../format";
 import type { LegalMove } from "../protocol";
 import type { Overlay, Store } from "../store";
-import { flip, parseBoard, splitTexts } from "./image";
+import { flip, parseBoard } from "./image";
 import { drawOverlay, entries } from "./overlay";
 import { Squares, type Point } from "./squares";
 
@@ -95,7 +95,6 @@ export class BoardView {
       this.store.report("The board's drawing could not be read.");
       return;
     }
-    splitTexts(this.board);
     this.content = svg("g", {}) as SVGGElement;
     this.content.append(...this.board.childNodes);
     this.board.append(this.content, this.hits, this.overlay);
@@ -104,7 +103,7 @@ export class BoardView {
     this.board.setAttribute("role", "group");
     this.board.addEventListener("click", (event) => this.clickBoard(event));
     this.box.replaceChildren(this.board);
-    if (this.flips) flip(this.board, this.content, true);
+    if (this.flips) flip(this.board, this.content);
   }
 
   private get flips(): boolean {
