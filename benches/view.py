@@ -22,7 +22,6 @@ import websockets
 from paired import Ratio
 
 from pondertree.cli import view as command
-from pondertree.cli.algorithms import Configuration
 from pondertree.cli.position import read_position
 from pondertree.view.app import create_app
 from pondertree.view.live import build
@@ -65,10 +64,8 @@ def main() -> int:
 def setup_of(game: str, algorithm: str, simulations: int, seed: int) -> Setup:
     """Returns a session's setup, as the command line makes it."""
     position = read_position(game, None, None)
-    chosen = Configuration(algorithm, algorithm, simulations, None)
     settings = Settings(algorithm, {}, seed, simulations, None)
-    turns = command.turns(position, None)
-    return Setup(turns, lambda fen, moves: turns, command.algorithms(position, chosen), settings, "bench")
+    return command.setup_of(position, None, command.algorithms(position, None), settings)
 
 
 def search_alone(setup: Setup) -> tuple[Seconds, int]:

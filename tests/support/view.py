@@ -14,7 +14,6 @@ from typing import Any, Self
 from websockets.sync.client import ClientConnection, connect
 
 from pondertree.cli import view as command
-from pondertree.cli.algorithms import Configuration
 from pondertree.cli.position import read_position
 from pondertree.view.app import create_app
 from pondertree.view.live import LiveSearch, build
@@ -37,19 +36,14 @@ def setup_of(
 ) -> Setup:
     """Returns the setup that the command line makes; `parameters` are those of the search."""
     position = read_position(game, moves, fen)
-    chosen = Configuration(algorithm, algorithm, simulations, None)
-    return Setup(
-        command.turns(position, fen),
-        lambda fen, moves: command.turns(read_position(game, moves, fen), fen),
-        command.algorithms(position, chosen),
-        Settings(algorithm, parameters, seed, simulations, None),
-        "0.0.0",
-    )
+    settings = Settings(algorithm, parameters, seed, simulations, None)
+    return command.setup_of(position, fen, command.algorithms(position, None), settings)
 
 
 def live_of(setup: Setup) -> LiveSearch:
     """Returns the search of a setup's position."""
-    return LiveSearch(build(setup.algorithms, setup.settings), setup.turns[-1][1].state, None, is_over=False)
+    search, state = build(setup.algorithms, setup.settings), setup.turns[-1][1].state
+    return LiveSearch(search, state, search.tree(state))
 
 
 @contextlib.contextmanager

@@ -62,7 +62,8 @@ def test_search_among_some_moves_equals_run() -> None:
     state = setup.turns[-1][1].state
     actions = root_actions(state, setup.settings)
     assert actions == [0, 1, 2, 5, 6]
-    live = LiveSearch(build(setup.algorithms, setup.settings), state, actions, is_over=False)
+    search = build(setup.algorithms, setup.settings)
+    live = LiveSearch(search, state, search.tree(state, root_actions=actions))
     live.start(2_000, None)
     while not live.run_slice(lambda: False):
         pass

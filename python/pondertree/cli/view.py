@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import secrets
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from pondertree import games
 from pondertree.chess.hybrid import Hybrid
-from pondertree.cli.algorithms import Configuration, configure, default_evaluator
+from pondertree.cli.algorithms import configure, default_evaluator
 from pondertree.cli.arguments import Commands, add_command, add_effort
 from pondertree.cli.position import Position, read_position
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators import Rollout, Uniform
+from pondertree.game import describe
 from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
+from pondertree.view.messages import MAX_EXACT
+from pondertree.view.parameters import settings_of
+from pondertree.view.setup import Algorithm, Settings, Setup, Turn
+
+#: MiB of a tree, unless the page sets another limit: a search without limits grows until it is stopped.
+MAX_MEMORY = 1024.0
 
 EXAMPLES = """\
   pondertree view connect4
   pondertree view chess --fen "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1"
   pondertree view connect4 --player runs/connect4
+  pondertree view --player runs/othello
+  pondertree view search.tree
   pondertree view mygames:Solitaire --algorithm uct
+
+GAME may also be the file of a tree, which a page or Tree.save has written.
 
 The page is served on this machine alone; its address holds a token that changes
 with every start, unless --token gives one. Ctrl-C ends the server."""
@@ -50,25 +65,10 @@ def token(text: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the command and returns the exit status."""
-    from pondertree import __version__
     from pondertree.view.server import serve
-    from pondertree.view.setup import Settings, Setup
 
-    position = read_position(arguments.game, arguments.moves, arguments.fen)
-    chosen = configure(position, arguments)
-    if chosen.algorithm == "reference":
-        raise InvalidArgumentError("the reference has no tree that can be shown: --algorithm uct has the same results")
-    parameters: dict[str, Any] = {"threads": arguments.threads} if arguments.threads > 1 else {}
-    if chosen.max_depth is not None:
-        parameters["max_depth"] = chosen.max_depth
-    seed = secrets.randbits(32) if arguments.seed is None else arguments.seed
-    setup = Setup(
-        turns(position, arguments.fen),
-        lambda fen, moves: turns(read_position(position.game, moves, fen), fen),
-        algorithms(position, chosen),
-        Settings(chosen.algorithm, parameters, seed, chosen.simulations, chosen.seconds),
-        __version__,
-    )
+    game = arguments.game
+    setup = setup_of_file(game) if game is not None and os.path.isfile(game) else setup_of_game(arguments)
     try:
         serve(setup, arguments.token or secrets.token_urlsafe(24), arguments.port, browser=not arguments.no_browser)
     except KeyboardInterrupt:
@@ -76,10 +76,62 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def turns(position: Position, fen: str | None) -> list[Any]:
+def setup_of_game(arguments: argparse.Namespace) -> Setup:
+    """Returns the setup of a game; by default that of the trained player."""
+    if arguments.game is None and arguments.player is not None:
+        from pondertree.networks import load_for_one_tree
+
+        about = getattr(load_for_one_tree(arguments.player), "about", None) or {}
+        arguments.game = about.get("game")
+    position = read_position(arguments.game, arguments.moves, arguments.fen)
+    chosen = configure(position, arguments)
+    if chosen.algorithm == "reference":
+        raise InvalidArgumentError("the reference has no tree that can be shown: --algorithm uct has the same results")
+    parameters: dict[str, Any] = {"max_memory": MAX_MEMORY}
+    if arguments.threads > 1:
+        parameters["threads"] = arguments.threads
+    if chosen.max_depth is not None:
+        parameters["max_depth"] = chosen.max_depth
+    seed = secrets.randbits(32) if arguments.seed is None else arguments.seed
+    if seed > MAX_EXACT:
+        raise InvalidArgumentError(f"--seed must be at most {MAX_EXACT}: pages have no larger whole numbers")
+    settings = Settings(chosen.algorithm, parameters, seed, chosen.simulations, chosen.seconds)
+    return setup_of(position, arguments.fen, algorithms(position, chosen.network), settings)
+
+
+def setup_of(position: Position, fen: str | None, algorithms: Sequence[Algorithm], settings: Settings) -> Setup:
+    """Returns the setup of a position, which other positions of its game may follow."""
+    from pondertree import __version__
+
+    def begin(fen: str | None, moves: str) -> Sequence[Turn]:
+        return turns(read_position(position.game, moves, fen), fen)
+
+    return Setup(turns(position, fen), begin, algorithms, settings, __version__)
+
+
+def setup_of_file(path: str) -> Setup:
+    """Returns the setup of a saved tree."""
+    import pondertree
+
+    loading: Any = pondertree
+    tree: Any = loading.load_tree(path)
+    state, result = tree.state, tree.result()
+    if not hasattr(state, "legal_actions"):
+        raise InvalidArgumentError(
+            f"{path}: the file does not hold the states of a game in Python, so that it has no "
+            "moves to show: load it with pondertree.load_tree(path, state=...)"
+        )
+    position = Position(games.name_of_info(describe(state)), state)
+    known = algorithms(position, None)
+    settings = settings_of(tree.search, known, result.seed)
+    setup = setup_of(position, None, known, settings or Settings("uct", {}, result.seed, None, None))
+    return replace(setup, turns=[(None, position)], tree=tree, is_read_only=settings is None)
+
+
+def turns(position: Position, fen: str | None) -> list[Turn]:
     """Returns the positions that led to a position, each with the action before it."""
     current = read_position(position.game, None, fen)
-    played: list[Any] = [(None, current)]
+    played: list[Turn] = [(None, current)]
     for move in position.history:
         action = current.parse(move)
         current = current.play(action)
@@ -87,11 +139,8 @@ def turns(position: Position, fen: str | None) -> list[Any]:
     return played
 
 
-def algorithms(position: Position, chosen: Configuration) -> list[Any]:
-    """Returns the searches that can be chosen on the page, with the evaluators that there are."""
-    from pondertree.view.setup import Algorithm
-
-    network = chosen.network
+def algorithms(position: Position, network: Any) -> list[Algorithm]:
+    """Returns the searches that can be chosen on the page, with a trained player or what else the game has."""
     if hasattr(network, "initial_inference"):
         model: dict[str, Any] = {"trained model": network}
         return [
@@ -99,18 +148,15 @@ def algorithms(position: Position, chosen: Configuration) -> list[Any]:
             Algorithm("gumbel", "Gumbel", Gumbel, "model", model),
             Algorithm("uct", "UCT", UCT),
         ]
-    evaluators: dict[str, Any] = {"trained player": network}
+    evaluators: dict[str, Any] = {} if network is None else {"trained player": network}
     if network is None:
-        evaluators = {}
-        with contextlib.suppress(InvalidArgumentError):  # no player comes with this game
-            default, name = default_evaluator(chosen.algorithm, position)
-            evaluators = {name: default}
+        with contextlib.suppress(InvalidArgumentError):  # no evaluator comes with this game
+            network, name = default_evaluator("alphazero", position)
+            evaluators = {name: network}
     others = {"playouts": Rollout(), "uniform": Uniform()}
     known = [
         Algorithm("uct", "UCT", UCT, "evaluator", {"playouts": None, **evaluators}),
         Algorithm("alphazero", "AlphaZero", AlphaZero, "evaluator", evaluators | others),
         Algorithm("gumbel", "Gumbel", Gumbel, "evaluator", evaluators | others),
     ]
-    if position.game == "chess":
-        known.append(Algorithm("hybrid", "Hybrid", Hybrid))
-    return known
+    return [*known, Algorithm("hybrid", "Hybrid", Hybrid)] if position.game == "chess" else known

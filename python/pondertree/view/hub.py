@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from pondertree.errors import UnsolvedError
+from pondertree.errors import UnsolvedError, UsageError
 from pondertree.game import describe
 from pondertree.games import ConnectFour, connect_four
 from pondertree.games.exhaustive import solve_exhaustively
@@ -63,6 +63,8 @@ class Hub:
 
     async def carry_out(self, kind: str, fields: dict[str, Any]) -> list[dict[str, Any]]:
         """Carries a request out; returns its answers, besides what the session publishes."""
+        if self.session.setup.is_read_only and kind not in ("pause", "window", "inspect", "solve"):
+            raise UsageError("this tree is read-only: its file does not hold a search that could continue")
         if kind == "solve":
             return [await self._solve()]
         session = self.session
@@ -151,7 +153,7 @@ def hello(setup: Setup, server: str) -> str:
             "presets": [
                 {"name": each.name, "title": each.title, "parameters": parameters_of(each)} for each in setup.algorithms
             ],
-            "read_only": False,
+            "read_only": setup.is_read_only,
             "limits": {"nodes": MAX_ROWS, "bytes": MAX_MESSAGE, "hertz": HERTZ},
         }
     )

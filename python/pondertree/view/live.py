@@ -55,9 +55,9 @@ class Run:
 class LiveSearch:
     """The search of one position and of those that are played from it; `tree` is None at the end of a game."""
 
-    def __init__(self, search: Search, state: Any, actions: Sequence[int] | None, *, is_over: bool) -> None:
+    def __init__(self, search: Search, state: Any, tree: Tree | None) -> None:
         config = search.config(search.describe(state))
-        self.tree: Tree | None = None if is_over else search.tree(state, root_actions=actions)
+        self.tree = tree
         self.run: Run | None = None
         #: CPU seconds of the last reading.
         self._reading = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
@@ -14,7 +14,7 @@ from pondertree.config import SearchOptions
 from pondertree.errors import UnknownOptionError
 from pondertree.search.base import Search
 from pondertree.search.preset import unknown_option
-from pondertree.view.setup import Algorithm
+from pondertree.view.setup import Algorithm, Settings
 
 #: Options that the settings of a session have themselves, and objects, which no form can enter.
 HANDLED = {"num_simulations", "time_limit", "seed", "trace"}
@@ -102,6 +102,25 @@ def read_parameters(algorithm: Algorithm, given: Mapping[str, Any]) -> dict[str,
         if isinstance(given[name], str) and name in known and form_of(known[name])["type"] in ("text", "choice"):
             arguments[name] = from_text(given[name])
     return arguments
+
+
+def settings_of(search: Search | None, algorithms: Sequence[Algorithm], seed: int) -> Settings | None:
+    """Returns the settings that make a search again; None if a form has not all of them."""
+    for algorithm in algorithms:
+        if search is not None and type(search) is algorithm.search:
+            entered = {name: getattr(search, name) for name in _entered(algorithm.search)}
+            parameters = {
+                name: to_text(value) if isinstance(value, tuple) else value for name, value in entered.items()
+            }
+            if algorithm.source is not None:
+                kind = type(getattr(search, algorithm.source))
+                names = [name for name, source in algorithm.sources.items() if type(source) is kind]
+                if not names:
+                    return None
+                parameters[algorithm.source] = names[0]
+            simulations = search.num_simulations if isinstance(search.num_simulations, int) else None
+            return Settings(algorithm.name, parameters, seed, simulations, search.seconds)
+    return None
 
 
 def help_of(search: type[Search], name: str) -> str:

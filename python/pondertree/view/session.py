@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, PondertreeError, UsageError
+from pondertree.search.tree import Tree
 from pondertree.validation import brief
 from pondertree.view.frames import Snapshot
 from pondertree.view.live import LiveSearch, build, root_actions
@@ -44,7 +45,7 @@ class Session:
         self._number = self._snapshots = 0
         #: The number of a position and its legal moves, whose texts may take a game in Python some time.
         self._legal: tuple[int, list[dict[str, Any]]] = -1, []
-        self._live = self._planted(setup.settings)
+        self._live = self._planted(setup.settings, setup.tree)
         self._worker = Worker(self._slice, self._interrupt)
 
     @property
@@ -140,11 +141,12 @@ class Session:
     def _position(self) -> GamePosition:
         return self._turns[self._ply][1]
 
-    def _planted(self, settings: Settings) -> LiveSearch:
-        """Returns a new search of the shown position."""
-        state, is_over = self._position.state, bool(outcome_of(self._position))
-        actions = None if is_over else root_actions(state, settings)
-        live = LiveSearch(build(self.setup.algorithms, settings), state, actions, is_over=is_over)
+    def _planted(self, settings: Settings, tree: Tree | None = None) -> LiveSearch:
+        """Returns the search of the shown position, with a new tree if none is given."""
+        state, search = self._position.state, build(self.setup.algorithms, settings)
+        if tree is None and not outcome_of(self._position):
+            tree = search.tree(state, root_actions=root_actions(state, settings))
+        live = LiveSearch(search, state, tree)
         self._number += 1
         return live
 

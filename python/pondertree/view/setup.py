@@ -71,3 +71,7 @@ class Setup:
     settings: Settings
     version: str
     """The version of the package."""
+    tree: Any = None
+    """A tree of the last position, from a file."""
+    is_read_only: bool = False
+    """Whether that tree cannot grow."""
