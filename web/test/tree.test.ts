@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { newCamera, fit, pan, zoom } from "../src/tree/camera";
 import { Layout } from "../src/tree/layout";
-import { Marks, MOST_MARKS } from "../src/tree/marks";
+import { LEAST_WIDTH, Marks, MOST_MARKS } from "../src/tree/marks";
 import { TreeModel } from "../src/tree/model";
 import type { TreeNode } from "../src/protocol";
 import { change, generator, node, randomTree } from "./random";
@@ -100,7 +100,10 @@ test("intervals ease to their targets and arrive", () => {
 
 test("at most 4,000 marks are drawn, parents with their children, at any zoom", () => {
   const random = generator(7);
-  const model = modelOf(randomTree(12_000, random));
+  // Lines of about three pixels each: far more than 4,000 nodes are wide enough.
+  const nodes = [node(0, null, 0, 10_000)];
+  for (let id = 1; id <= 12_000; id++) nodes.push(node(id, Math.max(0, id - 400), id, 20 + Math.floor(10 * random())));
+  const model = modelOf(nodes);
   const layout = new Layout(model);
   layout.update(1);
   layout.ease(1, true);
@@ -112,6 +115,7 @@ test("at most 4,000 marks are drawn, parents with their children, at any zoom", 
   for (let round = 0; round < 40; round++) {
     marks.choose(model, layout, camera, NONE, NONE);
     assert.ok(marks.count > 0 && marks.count <= MOST_MARKS);
+    if (!round) assert.ok(marks.threshold > LEAST_WIDTH, "the threshold had to grow");
     for (let at = 1; at < marks.count; at++) assert.ok(marks.placeOf(model.parent[marks.slots[at]]) >= 0, "the parent is drawn");
     zoom(camera, 0.5 + 1.5 * random(), 1200 * random());
     pan(camera, 300 * (random() - 0.5), 200 * (random() - 0.5), model.maxDepth);
