@@ -26,7 +26,7 @@ from pondertree.cli.position import read_position
 from pondertree.view.app import create_app
 from pondertree.view.live import build
 from pondertree.view.server import listen, server_of
-from pondertree.view.setup import Settings, Setup
+from pondertree.view.setup import Setup, ViewSettings
 
 TOKEN = "the-token-of-the-bench"
 #: Of the clock, and of the CPU in the thread that searches.
@@ -64,13 +64,13 @@ def main() -> int:
 def setup_of(game: str, algorithm: str, simulations: int, seed: int) -> Setup:
     """Returns a session's setup, as the command line makes it."""
     position = read_position(game, None, None)
-    settings = Settings(algorithm, {}, seed, simulations, None)
+    settings = ViewSettings(algorithm, {}, seed, simulations, None)
     return command.setup_of(position, None, command.algorithms(position, None), settings)
 
 
 def search_alone(setup: Setup) -> tuple[Seconds, int]:
     """Returns the seconds of a search without a page, and the positions of its tree."""
-    tree = build(setup.algorithms, setup.settings).tree(setup.turns[-1][1].state)
+    tree = build(setup.algorithms, setup.settings).tree(setup.history[-1][1].state)
     before = clocks()
     tree.simulate(setup.settings.simulations)
     return since(before, clocks()), tree.result().num_positions

@@ -19,7 +19,7 @@ from pondertree.view.app import create_app
 from pondertree.view.live import LiveSearch, build
 from pondertree.view.server import listen, server_of
 from pondertree.view.session import Session
-from pondertree.view.setup import Settings, Setup
+from pondertree.view.setup import Setup, ViewSettings
 
 TOKEN = "the-token-of-the-tests"
 
@@ -36,13 +36,13 @@ def setup_of(
 ) -> Setup:
     """Returns the setup that the command line makes; `parameters` are those of the search."""
     position = read_position(game, moves, fen)
-    settings = Settings(algorithm, parameters, seed, simulations, None)
+    settings = ViewSettings(algorithm, parameters, seed, simulations, None)
     return command.setup_of(position, fen, command.algorithms(position, None), settings)
 
 
 def live_of(setup: Setup) -> LiveSearch:
     """Returns the search of a setup's position."""
-    search, state = build(setup.algorithms, setup.settings), setup.turns[-1][1].state
+    search, state = build(setup.algorithms, setup.settings), setup.history[-1][1].state
     return LiveSearch(search, state, search.tree(state))
 
 
@@ -170,8 +170,8 @@ class Page:
         """Sends a request; returns its answer, `done` or `error` if there is no other."""
         before, number = len(self.messages), self.send(kind, **fields)
         last = self.read_until(lambda message: message.get("request") == number)
-        answers = [each for each in self.messages[before:] if each["type"] in ("node", "step", "solved")]
-        return answers[-1] if answers and last["type"] == "done" else last
+        replies = [each for each in self.messages[before:] if each["type"] in ("node", "step", "solved")]
+        return replies[-1] if replies and last["type"] == "done" else last
 
     def catch_up(self, session: Session) -> None:
         """Reads until the page has the whole tree of the session's last snapshot."""

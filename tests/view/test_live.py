@@ -47,7 +47,7 @@ def test_tree_of_a_watched_search_equals_run(game: str, algorithm: str, paramete
     setup = setup_of(game, algorithm, simulations=simulations, **parameters)
     live = watched(setup, simulations)
     search = build(setup.algorithms, setup.settings)
-    expected = search.run(setup.turns[-1][1].state)._view.columns()
+    expected = search.run(setup.history[-1][1].state)._view.columns()
     found = live.require_tree().result()._view.columns()
     assert found.keys() == expected.keys()
     for name, column in expected.items():
@@ -59,7 +59,7 @@ def test_search_among_some_moves_equals_run() -> None:
     setup = replace(setup, settings=replace(setup.settings, exclude=[3, 4]))
     from pondertree.view.live import root_actions
 
-    state = setup.turns[-1][1].state
+    state = setup.history[-1][1].state
     actions = root_actions(state, setup.settings)
     assert actions == [0, 1, 2, 5, 6]
     search = build(setup.algorithms, setup.settings)

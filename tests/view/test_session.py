@@ -334,7 +334,10 @@ def test_exception_of_a_game_is_reported_and_the_session_lives() -> None:
 def test_game_in_python_shows_its_text_and_has_no_picture() -> None:
     with session_of(setup_of("examples.games.nim:Nim")) as session:
         message = position(session)
-        assert message["board"] == {"svg": None, "text": str(setup_of("examples.games.nim:Nim").turns[0][1].state)} | {
+        assert message["board"] == {
+            "svg": None,
+            "text": str(setup_of("examples.games.nim:Nim").history[0][1].state),
+        } | {
             "flip": 0,
             "cell": 20,
         }
@@ -350,7 +353,7 @@ def test_long_game_is_sent_in_part() -> None:
 
         def play_many() -> None:
             for _ in range(1500):
-                session._turns.append((0, session._turns[-1][1].play(0)))
+                session._history.append((0, session._history[-1][1].play(0)))
             session._ply = 1500
             session._evaluations = dict.fromkeys(range(1500), 0.25)
             session._replant()

@@ -32,8 +32,8 @@ pub(crate) use traversal::depths;
 pub(crate) use traversal::node_depths;
 
 pub use node::{Link, Node, UNPROVEN};
-pub use window::{WindowOptions, WindowRow};
 use node::{EMPTY_NODE, UNKNOWN};
+pub use window::{WindowOptions, WindowRow};
 
 /// Index of a node.
 pub type NodeIndex = u32;

@@ -21,7 +21,7 @@ from pondertree.game import describe
 from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
 from pondertree.view.messages import MAX_EXACT
 from pondertree.view.parameters import settings_of
-from pondertree.view.setup import Algorithm, Settings, Setup, Turn
+from pondertree.view.setup import Algorithm, Setup, Turn, ViewSettings
 
 #: MiB of a tree, unless the page sets another limit: a search without limits grows until it is stopped.
 MAX_MEMORY = 1024.0
@@ -95,18 +95,18 @@ def setup_of_game(arguments: argparse.Namespace) -> Setup:
     seed = secrets.randbits(32) if arguments.seed is None else arguments.seed
     if seed > MAX_EXACT:
         raise InvalidArgumentError(f"--seed must be at most {MAX_EXACT}: pages have no larger whole numbers")
-    settings = Settings(chosen.algorithm, parameters, seed, chosen.simulations, chosen.seconds)
+    settings = ViewSettings(chosen.algorithm, parameters, seed, chosen.simulations, chosen.seconds)
     return setup_of(position, arguments.fen, algorithms(position, chosen.network), settings)
 
 
-def setup_of(position: Position, fen: str | None, algorithms: Sequence[Algorithm], settings: Settings) -> Setup:
+def setup_of(position: Position, fen: str | None, algorithms: Sequence[Algorithm], settings: ViewSettings) -> Setup:
     """Returns the setup of a position, which other positions of its game may follow."""
     from pondertree import __version__
 
     def begin(fen: str | None, moves: str) -> Sequence[Turn]:
-        return turns(read_position(position.game, moves, fen), fen)
+        return history(read_position(position.game, moves, fen), fen)
 
-    return Setup(turns(position, fen), begin, algorithms, settings, __version__)
+    return Setup(history(position, fen), begin, algorithms, settings, __version__)
 
 
 def setup_of_file(path: str) -> Setup:
@@ -124,11 +124,11 @@ def setup_of_file(path: str) -> Setup:
     position = Position(games.name_of_info(describe(state)), state)
     known = algorithms(position, None)
     settings = settings_of(tree.search, known, result.seed)
-    setup = setup_of(position, None, known, settings or Settings("uct", {}, result.seed, None, None))
-    return replace(setup, turns=[(None, position)], tree=tree, is_read_only=settings is None)
+    setup = setup_of(position, None, known, settings or ViewSettings("uct", {}, result.seed, None, None))
+    return replace(setup, history=[(None, position)], tree=tree, is_read_only=settings is None)
 
 
-def turns(position: Position, fen: str | None) -> list[Turn]:
+def history(position: Position, fen: str | None) -> list[Turn]:
     """Returns the positions that led to a position, each with the action before it."""
     current = read_position(position.game, None, fen)
     played: list[Turn] = [(None, current)]

@@ -24,7 +24,7 @@ UNSUPPORTED = 1003
 
 
 class Client:
-    """A connected page. Its memory is bounded: what it has, and answers to at most `MAX_REQUESTS` requests."""
+    """A connected page. Its memory is bounded: what it has, and replies to at most `MAX_REQUESTS` requests."""
 
     def __init__(self, hub: Hub, websocket: WebSocket) -> None:
         self._hub = hub
@@ -71,19 +71,19 @@ class Client:
             await asyncio.gather(sender, *requests, return_exceptions=True)
 
     async def _answer(self, text: str) -> None:
-        """Carries a request out and queues its answers, the last of which is `done` or `error`."""
-        number, answers = None, []
+        """Carries a request out and queues its replies, the last of which is `done` or `error`."""
+        number, replies = None, []
         try:
             number, read = parse(text)
-            answers = await self._hub.carry_out(*read())
-            answers = [*answers, {"type": "done", "request": number}]
+            replies = await self._hub.carry_out(*read())
+            replies = [*replies, {"type": "done", "request": number}]
         except Exception as error:
-            answers = [{"type": "error", "request": number, "message": described(error)}]
-        self._answers.append([encode(answer) for answer in answers])
+            replies = [{"type": "error", "request": number, "message": described(error)}]
+        self._answers.append([encode(answer) for answer in replies])
         self.wake()
 
     async def _send(self) -> None:
-        """Sends what is new: first the position, then answers, then at most `HERTZ` frames a second."""
+        """Sends what is new: first the position, then replies, then at most `HERTZ` frames a second."""
         session, send = self._hub.session, self._websocket.send_text
         await send(self._hub.hello)
         while True:

@@ -62,7 +62,7 @@ class Hub:
             client.wake()
 
     async def carry_out(self, kind: str, fields: dict[str, Any]) -> list[dict[str, Any]]:
-        """Carries a request out; returns its answers, besides what the session publishes."""
+        """Carries a request out; returns its replies, besides what the session publishes."""
         if self.session.setup.is_read_only and kind not in ("pause", "window", "inspect", "solve"):
             raise UsageError("this tree is read-only: its file does not hold a search that could continue")
         if kind == "solve":
@@ -134,7 +134,7 @@ def solve(state: Any) -> list[dict[str, Any]]:
 
 def hello(setup: Setup, server: str) -> str:
     """Returns the first message to a client."""
-    position = setup.turns[-1][1]
+    position = setup.history[-1][1]
     info = position.info
     return encode(
         {

@@ -22,7 +22,7 @@ from pondertree.view.details import node_details, step_details
 from pondertree.view.frames import Rows, Snapshot
 from pondertree.view.parameters import read_parameters
 from pondertree.view.position import MAX_TEXT
-from pondertree.view.setup import Algorithm, Settings
+from pondertree.view.setup import Algorithm, ViewSettings
 from pondertree.view.statistics import finite, move_rows
 from pondertree.view.window import Window
 
@@ -234,7 +234,7 @@ def spent(tree: Tree) -> tuple[int, float]:
     return result.simulations, result.elapsed
 
 
-def build(algorithms: Sequence[Algorithm], settings: Settings) -> Search:
+def build(algorithms: Sequence[Algorithm], settings: ViewSettings) -> Search:
     """Returns the search of these settings; raises if they are invalid."""
     algorithm = next((each for each in algorithms if each.name == settings.preset), None)
     if algorithm is None:
@@ -245,7 +245,7 @@ def build(algorithms: Sequence[Algorithm], settings: Settings) -> Search:
     return algorithm.search(**arguments, **limits, seed=settings.seed)
 
 
-def root_actions(state: Any, settings: Settings) -> list[int] | None:
+def root_actions(state: Any, settings: ViewSettings) -> list[int] | None:
     """Returns the moves to search at the root: `force`, or all but `exclude`; None for all."""
     legal = [int(action) for action in state.legal_actions()]
     searched = [action for action in settings.force or legal if action not in settings.exclude]

@@ -14,7 +14,7 @@ from pondertree.config import SearchOptions
 from pondertree.errors import UnknownOptionError
 from pondertree.search.base import Search
 from pondertree.search.preset import unknown_option
-from pondertree.view.setup import Algorithm, Settings
+from pondertree.view.setup import Algorithm, ViewSettings
 
 #: Options that the settings of a session have themselves, and objects, which no form can enter.
 HANDLED = {"num_simulations", "time_limit", "seed", "trace"}
@@ -104,7 +104,7 @@ def read_parameters(algorithm: Algorithm, given: Mapping[str, Any]) -> dict[str,
     return arguments
 
 
-def settings_of(search: Search | None, algorithms: Sequence[Algorithm], seed: int) -> Settings | None:
+def settings_of(search: Search | None, algorithms: Sequence[Algorithm], seed: int) -> ViewSettings | None:
     """Returns the settings that make a search again; None if a form has not all of them."""
     for algorithm in algorithms:
         if search is not None and type(search) is algorithm.search:
@@ -119,7 +119,7 @@ def settings_of(search: Search | None, algorithms: Sequence[Algorithm], seed: in
                     return None
                 parameters[algorithm.source] = names[0]
             simulations = search.num_simulations if isinstance(search.num_simulations, int) else None
-            return Settings(algorithm.name, parameters, seed, simulations, search.seconds)
+            return ViewSettings(algorithm.name, parameters, seed, simulations, search.seconds)
     return None
 
 

@@ -11,7 +11,7 @@ from pondertree.games import Chess
 from pondertree.games.board_svg import CELL, board_svg, can_be_flipped, move_centres
 from pondertree.match.game import claimed_draw
 from pondertree.view.messages import encode_within
-from pondertree.view.setup import GamePosition, Settings, Turn
+from pondertree.view.setup import GamePosition, Turn, ViewSettings
 
 #: Moves of the game, points of its evaluation and characters of a board in text that a message has at most.
 MAX_MOVES, MAX_EVALUATIONS, MAX_BOARD = 300, 400, 10_000
@@ -58,23 +58,23 @@ def legal_message(position: GamePosition) -> list[dict[str, Any]]:
 
 def position_message(
     number: int,
-    turns: Sequence[Turn],
+    history: Sequence[Turn],
     ply: int,
     legal: Sequence[Mapping[str, Any]],
-    settings: Settings,
+    settings: ViewSettings,
     evaluations: Mapping[int, float],
 ) -> str:
     """Returns the message of the position after `ply` moves, whose `legal_message` is `legal`."""
-    position = turns[ply][1]
+    position = history[ply][1]
     outcome = outcome_of(position)
-    first = max(0, min(ply - MAX_MOVES // 2, len(turns) - 1 - MAX_MOVES))
+    first = max(0, min(ply - MAX_MOVES // 2, len(history) - 1 - MAX_MOVES))
     moves = [
         {"action": action, "text": move_text(before, action), "player": int(before.state.to_play)}
-        for (_, before), (action, _) in zip(turns[first:], turns[first + 1 :], strict=False)
+        for (_, before), (action, _) in zip(history[first:], history[first + 1 :], strict=False)
         if action is not None
     ][:MAX_MOVES]
-    action = turns[ply][0]
-    last_move = "" if action is None else played_text(turns[ply - 1][1], action)
+    action = history[ply][0]
+    last_move = "" if action is None else played_text(history[ply - 1][1], action)
     points = sorted(evaluations.items())
     step = 1 + len(points) // MAX_EVALUATIONS
     message = {

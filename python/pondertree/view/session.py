@@ -19,7 +19,7 @@ from pondertree.validation import brief
 from pondertree.view.frames import Snapshot
 from pondertree.view.live import LiveSearch, build, root_actions
 from pondertree.view.position import legal_message, outcome_of, position_message
-from pondertree.view.setup import GamePosition, Settings, Setup, Turn
+from pondertree.view.setup import GamePosition, Setup, Turn, ViewSettings
 from pondertree.view.worker import Worker
 
 #: Characters of an error message.
@@ -39,7 +39,7 @@ class Session:
         self.watchers = 0
         """The number of clients; without any, the tree is not read while it is searched."""
         self._changed = changed
-        self._turns, self._ply = list(setup.turns), len(setup.turns) - 1
+        self._history, self._ply = list(setup.history), len(setup.history) - 1
         self._settings = setup.settings
         self._evaluations: dict[int, float] = {}
         self._number = self._snapshots = 0
@@ -122,7 +122,7 @@ class Session:
         if self._legal[0] != self._number:
             self._legal = self._number, legal_message(self._position)
         about = self._settings, self._evaluations
-        self.position = position_message(self._number, self._turns, self._ply, self._legal[1], *about)
+        self.position = position_message(self._number, self._history, self._ply, self._legal[1], *about)
         self._show_tree()
 
     def _show_tree(self) -> None:
@@ -139,9 +139,9 @@ class Session:
 
     @property
     def _position(self) -> GamePosition:
-        return self._turns[self._ply][1]
+        return self._history[self._ply][1]
 
-    def _planted(self, settings: Settings, tree: Tree | None = None) -> LiveSearch:
+    def _planted(self, settings: ViewSettings, tree: Tree | None = None) -> LiveSearch:
         """Returns the search of the shown position, with a new tree if none is given."""
         state, search = self._position.state, build(self.setup.algorithms, settings)
         if tree is None and not outcome_of(self._position):
@@ -150,7 +150,7 @@ class Session:
         self._number += 1
         return live
 
-    def _replant(self, settings: Settings | None = None) -> None:
+    def _replant(self, settings: ViewSettings | None = None) -> None:
         """Begins a new search; without `settings`, with the present ones for another position."""
         wanted = settings or replace(self._settings, exclude=(), force=())
         self._live, self._settings = self._planted(wanted), wanted
@@ -160,9 +160,9 @@ class Session:
         """Plays a legal action, in the tree too."""
         self._evaluate()
         after: Turn = (action, self._position.play(action))
-        if self._turns[self._ply + 1 : self._ply + 2] != [after]:
-            del self._turns[self._ply + 1 :]
-            self._turns.append(after)
+        if self._history[self._ply + 1 : self._ply + 2] != [after]:
+            del self._history[self._ply + 1 :]
+            self._history.append(after)
             self._evaluations = {ply: value for ply, value in self._evaluations.items() if ply <= self._ply}
         self._settings = replace(self._settings, exclude=(), force=())
         self._ply += 1
@@ -195,7 +195,7 @@ class Session:
         return reply
 
     def play(self, action: int | None = None, text: str | None = None, reply: bool = False) -> Future[None] | None:
-        """Plays a move; with `reply` the search answers, and a search without limits goes on."""
+        """Plays a move; with `reply` the search replies, and a search without limits goes on."""
         if outcome_of(self._position):
             raise GameOverError("the game is over: take a move back to go on")
         if text is not None:
@@ -214,10 +214,10 @@ class Session:
 
     def goto(self, ply: int) -> None:
         """Shows the position after `ply` moves; the tree is kept for the next move alone."""
-        if ply >= len(self._turns):
-            raise InvalidArgumentError(f"ply must be at most {len(self._turns) - 1}, not {ply}")
+        if ply >= len(self._history):
+            raise InvalidArgumentError(f"ply must be at most {len(self._history) - 1}, not {ply}")
         self._stop()
-        action = self._turns[ply][0]
+        action = self._history[ply][0]
         if ply == self._ply + 1 and action is not None:
             self._advance(action)
         elif ply != self._ply:
@@ -230,11 +230,11 @@ class Session:
 
     def new(self) -> None:
         """Begins a new game from where this one began."""
-        self._begin(self._turns[:1])
+        self._begin(self._history[:1])
 
-    def _begin(self, turns: list[Turn]) -> None:
+    def _begin(self, history: list[Turn]) -> None:
         self._stop()
-        self._turns, self._ply, self._evaluations = turns, len(turns) - 1, {}
+        self._history, self._ply, self._evaluations = history, len(history) - 1, {}
         self._replant()
 
     def change_settings(self, settings: dict[str, Any]) -> None:

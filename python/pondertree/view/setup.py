@@ -43,7 +43,7 @@ class Algorithm:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ViewSettings:
     """The settings of a search; `web/src/protocol.ts` describes them."""
 
     preset: str
@@ -63,12 +63,12 @@ Turn = tuple[int | None, GamePosition]
 class Setup:
     """A game and its searches."""
 
-    turns: Sequence[Turn]
+    history: Sequence[Turn]
     """The game so far."""
     begin: Callable[[str | None, str], Sequence[Turn]]
     """Returns the game from a FEN (None: the usual start) and moves."""
     algorithms: Sequence[Algorithm]
-    settings: Settings
+    settings: ViewSettings
     version: str
     """The version of the package."""
     tree: Any = None
