@@ -334,13 +334,8 @@ def test_exception_of_a_game_is_reported_and_the_session_lives() -> None:
 def test_game_in_python_shows_its_text_and_has_no_picture() -> None:
     with session_of(setup_of("examples.games.nim:Nim")) as session:
         message = position(session)
-        assert message["board"] == {
-            "svg": None,
-            "text": str(setup_of("examples.games.nim:Nim").history[0][1].state),
-        } | {
-            "flip": 0,
-            "cell": 20,
-        }
+        text = str(setup_of("examples.games.nim:Nim").history[0][1].state)
+        assert message["board"] == {"svg": None, "text": text, "flip": 0, "cell": 20}
         assert {move["text"] for move in message["legal"]} >= {"a-1", "c-5"}
         call(session, lambda: session.play(text="c-4"))
         search(session, 500)
