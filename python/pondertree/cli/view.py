@@ -123,7 +123,7 @@ def setup_of_file(path: str) -> Setup:
         )
     position = Position(games.name_of_info(describe(state)), state)
     known = algorithms(position, None)
-    settings = settings_of(tree.search, known, result.seed)
+    settings = settings_of(tree._search, known, result.seed)
     setup = setup_of(position, None, known, settings or ViewSettings("uct", {}, result.seed, None, None))
     return replace(setup, history=[(None, position)], tree=tree, is_read_only=settings is None)
 

@@ -67,8 +67,11 @@ def move_rows(
 def exploration(
     rule: ScoringRule | None, visits: NDArray[np.int64], priors: NDArray[np.float32], total: int
 ) -> NDArray[np.float64]:
-    """Returns the exploration term of each edge of a node with `total` visits; NaN if the rule has none."""
+    """Returns the exploration term of each edge of a node with `total` visits; NaN if the rule has none, and before
+    the node is evaluated."""
     weight = math.nan
+    if rule is not None and rule.has_priors and not priors.any():
+        rule = None
     match rule:
         case Ucb1():
             with np.errstate(divide="ignore", invalid="ignore"):
