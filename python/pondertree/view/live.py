@@ -53,18 +53,21 @@ class Run:
 
 
 class LiveSearch:
-    """The search of one position and of those that are played from it; `tree` is None at the end of a game."""
+    """The search of one position and of those that are played from it.
 
-    def __init__(self, search: Search, state: Any, tree: Tree | None) -> None:
+    `tree` is None at the end of a game. `is_known` is False for a tree from a file that was not made by `search`.
+    """
+
+    def __init__(self, search: Search, state: Any, tree: Tree | None, *, is_known: bool = True) -> None:
         config = search.config(search.describe(state))
         self.tree = tree
         self.run: Run | None = None
         #: CPU seconds of the last reading.
         self._reading = 0.0
-        self._search, self._rule = search, config.rule
+        self._search, self._rule = search, config.rule if is_known else None
         is_model = getattr(search, "model", None) is not None
         #: Whether positions have values of an evaluator or a model, beside the search's.
-        self._evaluates = is_model or config.leaf == "static" or config.evaluator is not None
+        self._evaluates = is_known and (is_model or config.leaf == "static" or config.evaluator is not None)
         self._info = replace(search.describe(state), is_learned_model=is_model)
         self._set_root(state)
 

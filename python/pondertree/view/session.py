@@ -71,7 +71,7 @@ class Session:
 
     def _interrupt(self) -> None:
         tree = self._live.tree
-        if tree is not None:
+        if tree is not None and self.is_running:
             tree.stop()
 
     def _slice(self) -> bool:
@@ -146,7 +146,7 @@ class Session:
         state, search = self._position.state, build(self.setup.algorithms, settings)
         if tree is None and not outcome_of(self._position):
             tree = search.tree(state, root_actions=root_actions(state, settings))
-        live = LiveSearch(search, state, tree)
+        live = LiveSearch(search, state, tree, is_known=not self.setup.is_read_only)
         self._number += 1
         return live
 
