@@ -62,7 +62,7 @@ def shown(nodes: dict[int, dict[str, Any]]) -> dict[int, tuple[Any, ...]]:
 
 
 @settings(deadline=None, max_examples=25)
-@given(st.integers(0, 2**32), st.lists(st.tuples(st.integers(1, 3_000), st.integers(1, 3), st.booleans()), min_size=1))
+@given(st.integers(0, 2**32), st.lists(st.tuples(st.integers(1, 5_500), st.integers(1, 3), st.booleans()), min_size=1))
 def test_frames_bring_a_page_to_the_last_snapshot(seed: int, steps: list[tuple[int, int, bool]]) -> None:
     random = np.random.default_rng(seed)
     nodes: dict[int, dict[str, Any]] = {}

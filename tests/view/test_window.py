@@ -189,11 +189,17 @@ def test_slow_texts_wait_for_the_next_reading() -> None:
     Crowd.written = 0
     tree = UCT(seed=1).tree(Crowd()).simulate(600)
     window = window_of(tree)
-    counts = [len(window.read(tree.result(), 0.006).ids) for _ in range(4)]
+    counts = []
+    for _ in range(4):
+        rows = window.read(tree.result(), 0.006)
+        counts.append(len(rows.ids))
+        assert rows.values[0, 3] == 601 - len(rows.ids)
+        assert not window.is_complete
     assert counts == sorted(counts)
     assert 2 <= counts[0] < counts[-1] < 601
     rows = window.read(tree.result(), 60.0)
     assert len(rows.ids) == 601
+    assert window.is_complete
     assert rows.values[0, 3] == 0
     assert Crowd.written == 600
 

@@ -135,8 +135,6 @@ class LiveSearch:
         seconds = None if self.has_schedule else max(run.slice_seconds, pause)
         if run.seconds is not None:
             seconds = min(run.seconds - elapsed, seconds or run.seconds)
-        if left <= 0 or (seconds is not None and seconds <= 0):
-            return True
 
         def stop_if_urgent(done: int, total: int) -> None:
             if is_urgent():
