@@ -1,7 +1,7 @@
 # Every target sets up .venv and compiles the engine by itself, and only what changed since the last time.
 #   PYTHON   the interpreter .venv is made from               make test PYTHON=python3.12
 #   EXTRAS   the extras of pyproject.toml that are installed  make test EXTRAS="dev keras"
-#   ARGS     passed on to demo, pytest or bench               make test ARGS="-k chess"
+#   ARGS     passed on to demo, view, pytest or bench         make test ARGS="-k chess"
 #   TARGETS  the Rust targets that wheels are built for       make wheel TARGETS=x86_64-unknown-linux-gnu
 
 PYTHON ?= python3
@@ -17,6 +17,7 @@ space := $(subst ,, )
 stamp = $(VENV)/.packages-$(subst $(space),+,$(strip $(1)))
 PACKAGES := $(call stamp,$(EXTRAS))
 PACKAGES_DEMO := $(call stamp,cli engine)
+PACKAGES_VIEW := $(call stamp,cli engine web)
 PACKAGES_DOCS := $(call stamp,docs engine)
 PACKAGES_WHEEL := $(call stamp,wheel)
 
@@ -27,6 +28,11 @@ ENGINE_RELEASE := $(VENV)/.engine-release
 
 # Folders are listed too: their time changes when a file comes or goes.
 RUST := $(shell find core/src core/data bindings/src) $(wildcard Cargo.toml Cargo.lock core/Cargo.toml bindings/Cargo.toml core/build.rs bindings/build.rs)
+
+# The page of `pondertree view`, and the packages of npm that build it.
+PAGE := python/pondertree/view/static/index.html
+NODE_MODULES := web/node_modules/.complete
+WEB := $(shell find web/src web/build.mjs web/tsconfig.json 2>/dev/null)
 
 # As many workers as cores; each worker imports PyTorch (about 500 MB), hence at most eight.
 PYTEST := $(PY) -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal --durations 10
@@ -45,13 +51,16 @@ $(shell { $(VENV_WORKS); } || rm -f $(VENV)/.packages-* $(VENV)/.engine-*)
 # It also keeps prerequisites in the order in which they are listed: packages (maturin is one of them), then the engine.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test loom check format bench docs wheel clean tools targets
+.PHONY: help demo view test loom check format bench docs wheel clean tools targets node
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
 demo: $(PACKAGES_DEMO) $(ENGINE) ## watch a search think (examples/demo.py)
 	@$(PY) examples/demo.py $(ARGS)
+
+view: $(PACKAGES_VIEW) $(ENGINE) $(PAGE) ## look inside a search in the browser (ARGS="chess", default: connect4); builds the page, with Node.js
+	@$(PY) -m pondertree view $(or $(ARGS),connect4)
 
 test: $(PACKAGES) $(ENGINE) ## Rust tests with every assertion on, then pytest on all cores (ARGS="-k chess")
 	cargo test --package pondertree-core
@@ -83,7 +92,7 @@ bench: $(PACKAGES) $(ENGINE_RELEASE) ## measure speed (benches/run.py); ARGS=--c
 docs: $(PACKAGES_DOCS) $(ENGINE) ## build the documentation site: target/docs/site/index.html; fails on broken links
 	@$(PY) scripts/build_docs.py
 
-wheel: targets $(PACKAGES_WHEEL) ## build wheels for Linux and the sdist into dist/, install and try them
+wheel: targets $(PACKAGES_WHEEL) $(PAGE) ## build wheels for Linux and the sdist into dist/, install and try them
 	rm -rf dist
 	$(PY) -m maturin sdist --out dist
 	@# zig links against the symbols of glibc 2.28, whatever this machine has; without PYO3_PYTHON, which is for this machine.
@@ -95,11 +104,15 @@ wheel: targets $(PACKAGES_WHEEL) ## build wheels for Linux and the sdist into di
 
 clean: ## remove everything that make made
 	rm -rf $(VENV) target dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf python/pondertree/view/static web/node_modules
 	rm -f python/pondertree/_core*.so python/pondertree/_core*.pyd
 	find python tests examples benches scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 tools:
 	@sh scripts/check_tools.sh "$(PYTHON)"
+
+node:
+	@sh scripts/check_tools.sh --node
 
 targets:
 	@sh scripts/check_tools.sh "$(PYTHON)" $(TARGETS)
@@ -110,6 +123,14 @@ $(VENV)/.packages-%: pyproject.toml scripts/requirements.py | tools
 	@{ $(VENV_WORKS); } || { "$(PYTHON)" -m venv --clear $(VENV) && touch $(VENV)/.complete; }
 	@$(PY) scripts/requirements.py $(subst +, ,$*) > $@.txt
 	@$(PY) -m pip install --quiet --requirement $@.txt
+	@touch $@
+
+$(PAGE): $(NODE_MODULES) $(WEB)
+	@cd web && node build.mjs
+
+$(NODE_MODULES): web/package.json web/package-lock.json | node
+	@echo "Setting up web/node_modules"
+	@cd web && npm ci --silent --no-audit --no-fund
 	@touch $@
 
 # The engine, when Rust changed. Installed as editable: Python files are used where they are and need no build.

@@ -1,17 +1,30 @@
 #!/bin/sh
 # Say, before anything else happens, which tool the build lacks, why it is needed, and what to install.
 # Usage: check_tools.sh PYTHON [TARGET...]   (POSIX shell, because Python itself may be the missing tool)
+#        check_tools.sh --node
 # A TARGET is a platform in Rust's spelling that wheels are built for: Rust's standard library for it is needed, too.
 python=$1
 shift
 root=$(dirname "$0")/..
 rust=$(sed -n 's/^rust-version = "1\.\([0-9]*\).*/\1/p' "$root/Cargo.toml")
 missing=0
+# The oldest Node.js that web/ is built with.
+node=20
 
 lacks() {
     printf '%s\n' "$1" >&2
     missing=1
 }
+
+if [ "$python" = --node ]; then
+    get_node="install Node.js $node or newer from https://nodejs.org or your distribution's packages nodejs and npm"
+    if ! command -v node >/dev/null 2>&1 || ! command -v npm >/dev/null 2>&1; then
+        lacks "Missing tool: Node.js with npm. It builds the page of pondertree view. What to do: $get_node."
+    elif [ "$(node --version | sed -n 's/^v\([0-9]*\).*/\1/p')" -lt "$node" ] 2>/dev/null; then
+        lacks "Missing tool: a newer Node.js: this is $(node --version). It builds the page of pondertree view. What to do: $get_node."
+    fi
+    exit "$missing"
+fi
 
 get_rust="install Rust 1.$rust or newer with rustup (https://rustup.rs), or your distribution's packages cargo and rustc"
 if ! command -v cargo >/dev/null 2>&1; then

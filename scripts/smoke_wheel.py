@@ -41,6 +41,7 @@ DATA = (
     "networks/pretrained/connect4.safetensors",
     "gpu/kernels/step.cu",
     "gpu/kernels/layout.h",
+    *(f"view/static/{name}" for name in ("index.html", "app.js", "painter.js", "app.css", "icon.svg", "LICENSES.txt")),
 )
 #: Path components that must not be in a distribution.
 JUNK = re.compile(

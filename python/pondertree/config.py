@@ -30,10 +30,11 @@ ROWS_PER_THREAD = 32
 def option(default: Any, check: Check, *, optional: bool = False, engine: bool = True) -> Any:
     """Returns a dataclass field with a default and a check; with `optional`, None passes the check.
 
-    `engine=False` marks an option that does not cross to the engine.
+    `engine=False` marks an option that does not cross to the engine. The metadata keep the check as declared, too, for
+    forms that show its bounds.
     """
     validate = (lambda value, name: None if value is None else check(value, name)) if optional else check
-    return field(default=default, metadata={"check": validate, "engine": engine})
+    return field(default=default, metadata={"check": validate, "engine": engine, "declared": check})
 
 
 def option_of(part: type[Any], name: str, default: Any = MISSING) -> Any:

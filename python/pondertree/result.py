@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -46,10 +46,10 @@ class MoveStatistics:
     """The principal variation from this move."""
 
 
-class RootEdges(NamedTuple):
-    """The edges of the root as columns, one row per legal action in the engine's order.
+class NodeEdges(NamedTuple):
+    """The edges of a node as columns, one row per legal action in the engine's order.
 
-    `q` and `proven` are for the player to move at the root.
+    `sums`, `q` and `proven` are for the player to move at the node.
     """
 
     actions: NDArray[np.intp]
@@ -61,6 +61,8 @@ class RootEdges(NamedTuple):
     """Mean value, exact where proven; NaN if unvisited."""
     proven: NDArray[np.int8]
     """-1, 0, +1, or `UNPROVEN`."""
+    children: NDArray[np.int64]
+    """Numbers of the nodes below; -1 for none."""
 
 
 class SearchResult(ReadOnly):
@@ -179,13 +181,34 @@ class SearchResult(ReadOnly):
         return self._view.proven
 
     @lazy
-    def edges(self) -> RootEdges:
+    def edges(self) -> NodeEdges:
         """The edges of the root as columns."""
-        actions, visits, sums, priors, _, proven, *_ = self._view.edges(0)
+        return self.edges_of(0)
+
+    def edges_of(self, node: int) -> NodeEdges:
+        """Returns the edges of a node as columns; nodes have the numbers of `window`."""
+        actions, visits, sums, priors, children, proven, *_ = self._view.edges(node)
         with np.errstate(divide="ignore", invalid="ignore"):
             means = np.where(proven == UNPROVEN, sums / visits, proven.astype(np.float64))
         q = np.where((visits == 0) & (proven == UNPROVEN), np.nan, means)
-        return RootEdges(actions.astype(np.intp), visits.astype(np.int64), sums, priors, q, proven)
+        return NodeEdges(actions.astype(np.intp), visits.astype(np.int64), sums, priors, q, proven, children)
+
+    def visits_of(self, node: int) -> int:
+        """Returns N of a node: the visits of its edges, plus 1 if the node was evaluated before them."""
+        visits = self._view.root_visits if node == 0 else self._view.edges(node)[1].sum() + 1
+        return int(visits)
+
+    def evaluation_of(self, node: int, child: int) -> tuple[float | None, int]:
+        """Returns (the evaluation of the position after a move, plies to the end if the move is proven).
+
+        `child` is a number of `edges_of(node)`; the evaluation is for the player to move at `node`, None if there is
+        none. Playouts are evaluations, too.
+        """
+        if child < 0:
+            return None, 1
+        to_play, (value, player, _, _, plies, num_edges, *_) = self._view.node(node)[1], self._view.node(child)
+        is_known = num_edges > 0 and (player == to_play or (self._info.num_players <= 2 and self._info.zero_sum))
+        return (value if player == to_play else -value) if is_known else None, plies + 1
 
     @property
     def best_row(self) -> int:
@@ -239,16 +262,27 @@ class SearchResult(ReadOnly):
     def _pv(self) -> tuple[str, ...]:
         return tuple(self.line(self._chosen[0]))
 
-    def line(self, row: int) -> list[str]:
-        """The principal variation through the root's edge in this row of `edges`, as move texts."""
+    def line(self, row: int, most: int | None = None, write: Callable[[Any, int], str] | None = None) -> list[str]:
+        """The principal variation through the root's edge in this row of `edges`, as move texts; at most `most` moves.
+
+        `write(state, action)` returns the text of a move; by default it is in the game's notation.
+        """
         texts = []
         state = self._state
-        for action in self._view.principal_variation(row):
+        for action in self._view.principal_variation(row)[:most]:
             if is_beyond_rules(state, action, self._info):
                 break  # the model's line continues past the rules of the game
-            texts.append(searched_action_text(state, action, self._info))
+            texts.append((write or self._write)(state, action))
             state = predicted_successor(state, action, self._info)
         return texts
+
+    def _write(self, state: Any, action: int) -> str:
+        return searched_action_text(state, action, self._info)
+
+    @property
+    def clean_priors(self) -> dict[int, float]:
+        """The priors of the root's actions without noise; empty if there is no noise."""
+        return dict(self._view.clean_priors)
 
     def distance(self, row: int) -> int:
         """Plies to the end through the root's edge in this row of `edges`; meaningful where it is proven."""
@@ -270,6 +304,24 @@ class SearchResult(ReadOnly):
         counts = np.where(proven == -1, 0, visits)
         most, best = max(zip(counts.tolist(), actions.tolist(), strict=True), default=(0, 0))
         return int(best) if most > 0 else None
+
+    def window(
+        self,
+        max_rows: int,
+        min_visits: int = 1,
+        opened: Collection[int] = (),
+        closed: Collection[int] = (),
+        *,
+        follow: bool,
+    ) -> dict[str, NDArray[Any]]:
+        """The most visited positions as columns, parents before children, without creating a `Node`.
+
+        Row 0 is the root; the others are edges, with the statistics of their players. `opened` and `closed` are numbers
+        of nodes (column `node`) whose children are shown before all others, or not at all; with `follow`, the principal
+        variation is always shown. `proven` is `UNPROVEN` without a result.
+        """
+        line = self._view.principal_variation(self._best[0])
+        return self._view.window(max_rows, min_visits, list(opened), list(closed), line, follow)
 
     def depths(self) -> tuple[float, int]:
         """The mean depth of the simulations and the largest depth, in plies; walks the whole tree."""
@@ -308,6 +360,11 @@ class SearchResult(ReadOnly):
     def root(self) -> Node:
         """The root of the tree: a snapshot, which does not change when the search continues."""
         return Node.of_root(self._view, self._state, self._info)
+
+    @property
+    def num_positions(self) -> int:
+        """Number of positions in the tree: the root and every move that was searched at least once."""
+        return int(self._view.positions)
 
     @property
     def memory(self) -> int:

@@ -78,9 +78,16 @@ case "$*" in
     "-m venv --clear .venv") rm -rf .venv; mkdir -p .venv/bin; cp "$0" .venv/bin/python; [ ! -e fail-venv ] ;;
     "scripts/requirements.py "*) echo "$*" ;;
     "-m pip install --quiet --requirement "*) cat "$6" >>calls; [ ! -e fail ] ;;
-    "-m maturin "* | "-m pytest "* | "examples/demo.py"* | "benches/run.py"*) echo "$*" >>calls ;;
+    "-m maturin "* | "-m pytest "* | "-m pondertree "* | "examples/demo.py"* | "benches/run.py"*) echo "$*" >>calls ;;
 esac
 """
+NODE = """#!/bin/sh
+case "$1" in
+    --version) echo v20.1.0 ;;
+    build.mjs) echo "node $*" >>../calls; mkdir -p ../python/pondertree/view/static; touch ../$PAGE ;;
+    ci) echo "npm $*" >>../calls; mkdir -p node_modules; [ ! -e ../fail ] ;;
+esac
+""".replace("$PAGE", "python/pondertree/view/static/index.html")
 needs_make = pytest.mark.skipif(
     sys.platform == "win32" or not shutil.which("make") or not shutil.which("cargo"), reason="needs make and cargo"
 )
@@ -97,7 +104,11 @@ class Clone:
         for name in ("core/src", "bindings/src", "tools"):
             (folder / name).mkdir(parents=True)
         (folder / "core/src/lib.rs").touch()
-        for tool, text in (("python", PRETENDER), ("cargo", "#!/bin/sh\necho cargo 1.999.0\n")):
+        for name in ("package.json", "package-lock.json", "build.mjs", "src/main.ts"):
+            (folder / "web" / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / "web" / name).touch()
+        cargo = "#!/bin/sh\necho cargo 1.999.0\n"
+        for tool, text in (("python", PRETENDER), ("cargo", cargo), ("node", NODE), ("npm", NODE)):
             (folder / "tools" / tool).write_text(text)
             (folder / "tools" / tool).chmod(0o755)
 
@@ -181,6 +192,26 @@ def test_environment_without_interpreter_is_recreated(clone: Clone) -> None:
     clone.make("demo")
     (clone.folder / ".venv/bin/python").unlink()
     assert clone.make("demo") == DEMO
+
+
+@needs_make
+def test_view_builds_the_page_when_its_sources_change(clone: Clone) -> None:
+    setup, page = ["install cli engine web", "compile develop"], ["node build.mjs"]
+    packages = ["npm ci --silent --no-audit --no-fund"]
+    assert clone.make("view") == [*setup, *packages, *page, "-m pondertree view connect4"]
+    assert clone.make("view", "ARGS=chess --no-browser") == ["-m pondertree view chess --no-browser"]
+    later = (clone.folder / "python/pondertree/view/static/index.html").stat().st_mtime_ns + 1_000_000_000
+    os.utime(clone.folder / "web/src/main.ts", ns=(later, later))
+    assert clone.make("view") == [*page, "-m pondertree view connect4"]
+
+
+@needs_make
+def test_failed_install_of_the_page_is_repeated(clone: Clone) -> None:
+    clone.make("demo")
+    (clone.folder / "fail").touch()
+    clone.make("view", status=2)
+    (clone.folder / "fail").unlink()
+    assert "npm ci --silent --no-audit --no-fund" in clone.make("view")
 
 
 @needs_make

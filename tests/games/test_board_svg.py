@@ -11,11 +11,20 @@ import pytest
 
 from pondertree.game import COMPILED
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
-from pondertree.games.board_svg import GLYPHS, LAST, STYLES, TextBoard, board_svg, piece_colours
+from pondertree.games.board_svg import (
+    LAST,
+    PIECES,
+    STYLES,
+    TextBoard,
+    board_svg,
+    can_be_flipped,
+    move_centres,
+    piece_colours,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 #: What draws one piece.
-SHAPES = ("a8 8 0 1 0 16 0", "a5.4 5.4 0 1 0 10.8 0", "l10 10m0-10l-10 10")
+SHAPES = ("a8 8 0 1 0 16 0", "a5.4 5.4 0 1 0 10.8 0", "l10 10m0-10l-10 10", *PIECES.values())
 
 
 def drawn(state: Any, move: str = "") -> str:
@@ -38,9 +47,7 @@ def test_board_svg_draws_every_piece_and_last_move(start: Any, seed: int) -> Non
         root = ElementTree.fromstring(picture)
         pieces = sum(sign.isalpha() for sign in "".join(board_rows(state)))
         assert root.attrib["aria-label"] == f"{COMPILED[start].title}: {pieces} pieces on the board"
-        texts = "".join(text.text or "" for text in root.iter(f"{SVG}text"))
-        shapes = sum(picture.count(shape) for shape in SHAPES) - empty
-        assert shapes + sum(texts.count(glyph) for glyph in GLYPHS.values()) == pieces
+        assert sum(picture.count(shape) for shape in SHAPES) - empty == pieces
         assert (drawn(state) != picture) == (move != "pass")
         assert picture != before
         before = picture
@@ -83,8 +90,34 @@ def test_board_svg_highlights_the_squares_of_the_last_move() -> None:
     assert re.search(f'M47 50a3 3 [^"]*" fill="{LAST}"', drawn(Othello().play(19), "c3"))
 
 
+@pytest.mark.parametrize("start", COMPILED)
+def test_centres_of_moves_are_where_the_played_move_is_marked(start: Any) -> None:
+    numbers, state = random.Random(1), start()
+    for _ in range(12):
+        actions = state.legal_actions()
+        centres = move_centres(state, actions)
+        for action, cells in zip(actions, centres, strict=True):
+            picture = drawn(state.play(action), state.action_to_string(action))
+            for x, y in cells:
+                assert f'<rect x="{x - 10:g}" y="{y - 10:g}"' in picture or f"M{x - 3:g} {y:g}a3 3" in picture
+        assert all(len(cells) == len(centres[0]) > 0 for cells in centres)
+        state = state.play(numbers.choice(actions))
+        if state.is_terminal:
+            return
+
+
+def test_boards_where_pieces_fall_cannot_be_flipped() -> None:
+    assert [can_be_flipped(state) for state in (Chess(), Othello(), ConnectFour(), object())] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
 def test_board_svg_supports_compiled_games_only() -> None:
     assert board_svg(object()) is None
+    assert move_centres(object(), [0, 1]) == [[], []]
     assert piece_colours(object) is None
 
 

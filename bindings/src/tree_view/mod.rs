@@ -1,11 +1,13 @@
 //! Python bindings of tree snapshots.
 
 pub(crate) mod columns;
+mod window;
 
 use numpy::{IntoPyArray, PyArray1};
 use pondertree_core::solvers::minimax::Verdict;
-use pondertree_core::{Error, Snapshot, ROOT, UNPROVEN};
+use pondertree_core::{Error, Snapshot, WindowOptions, ROOT, UNPROVEN};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::call::guarded;
 use crate::errors::OrPython;
@@ -172,6 +174,22 @@ impl TreeView {
     /// Returns the principal variation from the root's edge at `place`.
     fn principal_variation(&self, place: usize) -> PyResult<Vec<u16>> {
         guarded(|| Ok(self.0.principal_variation(place)))
+    }
+
+    /// Returns the columns of the most visited positions, see `window::columns`. `line` is the principal variation.
+    #[expect(clippy::too_many_arguments, reason = "the fields of WindowOptions")]
+    fn window<'py>(
+        &self,
+        py: Python<'py>,
+        max_rows: usize,
+        min_visits: u32,
+        opened: Vec<u32>,
+        closed: Vec<u32>,
+        line: Vec<u16>,
+        follow: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let options = WindowOptions { max_rows, min_visits, opened, closed, line, follow };
+        guarded(|| window::columns(py, self.0.tree(), &options))
     }
 
     /// Returns the mean depth of the simulations and the depth of the deepest position, in plies. O(nodes).

@@ -19,6 +19,7 @@ mod node;
 mod prefetch;
 mod traversal;
 mod untried;
+mod window;
 
 use crate::memory::block::{Block, Element};
 use crate::memory::slab::Pool;
@@ -32,6 +33,7 @@ pub(crate) use traversal::node_depths;
 
 pub use node::{Link, Node, UNPROVEN};
 use node::{EMPTY_NODE, UNKNOWN};
+pub use window::{WindowOptions, WindowRow};
 
 /// Index of a node.
 pub type NodeIndex = u32;

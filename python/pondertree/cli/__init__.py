@@ -30,7 +30,7 @@ _FORMAT_WARNING = warnings.formatwarning
 def parser() -> Parser:
     """Returns the parser of all commands."""
     from pondertree import __version__
-    from pondertree.cli import export, match, play, search, train, tune, uci
+    from pondertree.cli import export, match, play, search, train, tune, uci, view
 
     top = Parser(
         prog="pondertree",
@@ -40,7 +40,7 @@ def parser() -> Parser:
     )
     top.add_argument("--version", action="version", version=f"pondertree {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (search, play, match, uci, tune, train, export):
+    for command in (search, play, view, match, uci, tune, train, export):
         command.add_arguments(commands)
     return top
 

@@ -94,7 +94,7 @@ def configure(position: Position, arguments: argparse.Namespace) -> Configuratio
     elif algorithm == "auto":
         algorithm = {"chess": "hybrid", BUNDLED: "alphazero"}.get(position.game, "uct")
     if algorithm in ("alphazero", "gumbel") and network is None:
-        network, by = _default_evaluator(algorithm, position)
+        network, by = default_evaluator(algorithm, position)
     _check_player(algorithm, position, network, is_model)
     is_compiled = position.is_compiled and (network is None or (player is None and position.game == "chess"))
     if simulations is None and (seconds is None or algorithm == "gumbel"):
@@ -125,7 +125,7 @@ def _load(player: str, position: Position) -> Any:
     return network
 
 
-def _default_evaluator(algorithm: str, position: Position) -> tuple[Any, str]:
+def default_evaluator(algorithm: str, position: Position) -> tuple[Any, str]:
     """Returns the default evaluator of a game and its description."""
     if position.game == "chess":
         from pondertree.chess.pesto import Pesto

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from string import ascii_lowercase
 from typing import Any, NamedTuple
@@ -16,7 +16,19 @@ INK, FAINT, LAST = "#22281e", "#8a8f86", "#e8b43a"
 BLACK, WHITE, RED, BLUE = "#1d1f1c", "#fbfbf8", "#b3372b", "#2b5c9e"
 #: A hexagon from its upper corner.
 HEXAGON = "l-10 5.77v11.55l10 5.77 10-5.77v-11.55z"
-GLYPHS = {"k": "\u265a", "q": "\u265b", "r": "\u265c", "b": "\u265d", "n": "\u265e", "p": "\u265f"}
+#: Chess pieces from the centre of their square.
+PIECES = {
+    "k": "m-4.8 6.5h9.6v-1.9c2.4-2 2.2-5.6-.6-6.2-1.6-.4-2.9.3-3.5 1.3v-2.3h1.7v-1.6h-1.7v-1.6h-1.4v1.6h-1.7v1.6h1.7"
+    "v2.3c-.6-1-1.9-1.7-3.5-1.3-2.8.6-3 4.2-.6 6.2z",
+    "q": "m-4.8 6.5h9.6l1.6-9-3 2.6-.4-5.6-2.2 4.8-.8-5.8-.8 5.8-2.2-4.8-.4 5.6-3-2.6z",
+    "r": "m-5.2 6.5h10.4v-2h-1.4l-.8-6.5h1.6v-4.5h-2v1.6h-1.6v-1.6h-2v1.6h-1.6v-1.6h-2v4.5h1.6l-.8 6.5h-1.4z",
+    "b": "m-5 6.5h10v-1.8c-1.6-.2-3-.6-3.4-1.6 2.4-1.6 2.6-4.6.6-6.8-.8-.9-1.4-1.4-1.4-1.8a1.3 1.3 0 1 0-1.6 0"
+    "c0 .4-.6.9-1.4 1.8-2 2.2-1.8 5.2.6 6.8-.4 1-1.8 1.4-3.4 1.6z",
+    "n": "m-3.8 6.5h8.2c.4-4.6.2-8.6-2.4-10.8-.9-.8-1.9-1.2-3-1.2l-.9-1.5-.8 1.8c-1.6 1-2.5 2.6-3.2 4.4-.4 1-.1 2"
+    " .9 2.3.9.3 1.5-.2 2-.8 1 .1 2-.2 2.8-.8-.2 2.6-3.2 3.4-3.6 6.6z",
+    "p": "m-4.8 6.5h9.6v-1.5c0-1.8-1.6-2.6-2.6-3.3-.9-.7-1-1.9-.6-2.9a3 3 0 1 0-3.2 0c.4 1 .3 2.2-.6 2.9-1 .7-2.6 1.5"
+    "-2.6 3.3z",
+}
 
 #: What names columns in the text.
 COLUMN_NAMES = list(ascii_lowercase), [str(number) for number in range(1, 100)]
@@ -82,10 +94,9 @@ class Style(NamedTuple):
     def pieces(self, symbol: str, points: list[Point]) -> str:
         """Draws the pieces with a symbol."""
         if symbol not in "XO":
-            xs, ys = (" ".join(f"{point[axis] + 6 * axis:g}" for point in points) for axis in (0, 1))
-            white = 'fill="#fff" stroke="#22281e" stroke-width=".7"'
-            fill = white if symbol.isupper() else f'fill="{INK}"'
-            return f'<text x="{xs}" y="{ys}" font-size="17" {fill}>{GLYPHS[symbol.lower()] * len(points)}</text>'
+            shape = "".join(f"M{x:g} {y:g}{PIECES[symbol.lower()]}" for x, y in points)
+            fill = "#fff" if symbol.isupper() else INK
+            return f'<path d="{shape}" fill="{fill}" stroke="{INK}" stroke-width=".8" stroke-linejoin="round"/>'
         if self.colours is not None:
             fill = self.fills["XO".index(symbol)]
             outline = f' stroke="{INK}" stroke-width=".5"' if fill == WHITE else ""
@@ -195,8 +206,31 @@ def board_svg(state: Any, last_move: str = "") -> str | None:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-left} {-above} {width:g} {height:g}" '
         f'width="{2 * width:g}" height="{2 * height:g}" role="img" aria-label="{label}" text-anchor="middle" '
-        f'font-family="DejaVu Sans, Segoe UI Symbol, Noto Sans Symbols2, Arial Unicode MS, sans-serif">{content}</svg>'
+        f'font-family="DejaVu Sans, Arial, sans-serif">{content}</svg>'
     )
+
+
+def move_centres(state: Any, actions: Sequence[int]) -> list[list[Point]]:
+    """Returns the centres of the cells that moves go through, as `board_svg` draws them; none for other games.
+
+    A move to a column goes to the cell where its piece comes to rest.
+    """
+    game = registered(type(state))
+    if game is None:
+        return [[] for _ in actions]
+    style, board = STYLES[game.board], TextBoard.of(state)
+    centres = []
+    for action in actions:
+        move = state.action_to_string(action)
+        after = TextBoard.of(state.play(action)) if move in board.columns else board
+        centres.append([style.centre(cell) for cell in after.cells_of(move)])
+    return centres
+
+
+def can_be_flipped(state: Any) -> bool:
+    """Whether the board may be seen from the other side: not where pieces fall, nor in games without a picture."""
+    game = registered(type(state))
+    return game is not None and game.board != "holes"
 
 
 def _name(x: float, y: float, text: str) -> str:

@@ -54,7 +54,8 @@ class AlphaZero(PuctSearch):
     counts: "node" (visits of the node, its own evaluation included) or "edges" (visits of its moves, at least 1: the
     PUCT specification). With `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations,
     so that noise is followed up (Wu 2019; for self-play). `add_noise=True` mixes Dirichlet noise into the priors of the
-    root; `dirichlet_alpha` is its concentration for each move, or `("total", alpha)` for all together.
+    root, with weight `dirichlet_epsilon`; `dirichlet_alpha` is its concentration for each move, or `("total", alpha)`
+    for all together.
     """
 
     evaluator: Any = field(metadata={"check": as_evaluator})

@@ -53,7 +53,7 @@ class SearchSnapshot(NamedTuple):
 
 def snapshot(state: Chess, result: SearchResult, count: int) -> SearchSnapshot:
     """Returns the current state of a search with its `count` best moves."""
-    actions, visits, _, _, q, proven = result.edges
+    actions, visits, _, _, q, proven, _ = result.edges
     greedy = result.best_row
     values = np.where(np.isnan(q), -np.inf, q)
     alive = np.sort(visits[proven != -1])[::-1]

@@ -1,0 +1,1 @@
+"""`pondertree view`: a page on this machine that shows a running search. It needs the extra `web`."""

@@ -1,0 +1,159 @@
+"""What the clients of a session share: the session, its first message, and the frames that several of them get."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from pondertree.errors import UnsolvedError, UsageError
+from pondertree.game import describe
+from pondertree.games import ConnectFour, connect_four
+from pondertree.games.exhaustive import solve_exhaustively
+from pondertree.view.frames import Sent, Snapshot, frame
+from pondertree.view.messages import HERTZ, MAX_MESSAGE, MAX_ROWS, VERSION, encode
+from pondertree.view.parameters import parameters_of
+from pondertree.view.session import Session
+from pondertree.view.setup import Setup
+
+#: Seconds for the exact solver.
+SOLVER_SECONDS = 20
+
+
+class Hub:
+    """The session and its clients. Everything but `session` belongs to the event loop."""
+
+    def __init__(self, setup: Setup, server: str) -> None:
+        self.session = Session(setup, self._changed)
+        self.hello = hello(setup, server)
+        self.clients: set[Any] = set()
+        self.saved: Path | None = None
+        """The file of the tree that was saved last."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._folder = Path()
+        self._frames: dict[int, tuple[Sent, asyncio.Task[tuple[str, Sent]]]] = {}
+        self._framed: Snapshot | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Runs the session's worker."""
+        self._loop = asyncio.get_running_loop()
+        with tempfile.TemporaryDirectory(prefix="pondertree-view-") as folder:
+            self._folder = Path(folder)
+            self.session.start_worker()
+            try:
+                yield
+            finally:
+                await asyncio.to_thread(self.session.close)
+
+    def _changed(self) -> None:
+        """Wakes the senders, from the worker."""
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self.wake)
+
+    def wake(self) -> None:
+        """Wakes the senders of all clients."""
+        for client in self.clients:
+            client.wake()
+
+    async def carry_out(self, kind: str, fields: dict[str, Any]) -> list[dict[str, Any]]:
+        """Carries a request out; returns its replies, besides what the session publishes."""
+        if self.session.setup.is_read_only and kind not in ("pause", "window", "inspect", "solve"):
+            raise UsageError("this tree is read-only: its file does not hold a search that could continue")
+        if kind == "solve":
+            return [await self._solve()]
+        session = self.session
+        commands: dict[str, Callable[..., Any]] = {
+            "start": session.start,
+            "pause": session.pause,
+            "step": session.step,
+            "play": session.play,
+            "move": session.move,
+            "goto": session.goto,
+            "setup": session.set_up,
+            "new": session.new,
+            "settings": session.change_settings,
+            "window": session.change_window,
+            "inspect": session.inspect,
+            "save": self._save,
+        }
+        command = functools.partial(commands[kind], **fields)
+        done = session.submit(command, is_urgent=kind not in ("window", "inspect"))
+        answer = await asyncio.wrap_future(done)
+        return [] if answer is None else [answer]
+
+    def _save(self) -> None:
+        """Saves the tree; called by the worker."""
+        path = self._folder / "search.tree"
+        self.session.save(path)
+        self.saved = path
+
+    async def _solve(self) -> dict[str, Any]:
+        """Solves the shown position in a thread of its own, or in the worker if the game is written in Python."""
+        session = self.session
+        number, state = await asyncio.wrap_future(session.submit(session.shown_state, is_urgent=False))
+        if describe(state).compiled:
+            moves = await asyncio.to_thread(solve, state)
+        else:
+            moves = await asyncio.wrap_future(session.submit(functools.partial(solve, state)))
+        return {"type": "solved", "position": number, "moves": moves}
+
+    async def frame(self, sent: Sent, snapshot: Snapshot) -> tuple[str, Sent]:
+        """Returns the next frame for a client that has `sent`; clients that have the same share it."""
+        if self._framed is not snapshot:
+            self._framed, self._frames = snapshot, {}
+        if id(sent) not in self._frames:
+            # The entry holds `sent`, so that its id stays unique.
+            self._frames[id(sent)] = sent, asyncio.create_task(asyncio.to_thread(frame, sent, snapshot))
+        return await asyncio.shield(self._frames[id(sent)][1])
+
+
+def solve(state: Any) -> list[dict[str, Any]]:
+    """Returns the exact values of the legal moves for the player to move; no distance for draws."""
+    if isinstance(state, ConnectFour):
+        try:
+            solution = connect_four.solve(state, time_limit=SOLVER_SECONDS)
+        except UnsolvedError:
+            raise UnsolvedError(
+                f"the solver did not finish within {SOLVER_SECONDS} s: play some moves first", []
+            ) from None
+        plies = solution.action_plies or {}
+        values = {action: (float(value), plies[action]) for action, value in solution.action_values.items()}
+    else:
+        values = solve_exhaustively(state, time_limit=SOLVER_SECONDS)
+    return [
+        {"action": action, "value": value, "distance": plies if value else None}
+        for action, (value, plies) in values.items()
+    ]
+
+
+def hello(setup: Setup, server: str) -> str:
+    """Returns the first message to a client."""
+    position = setup.history[-1][1]
+    info = position.info
+    return encode(
+        {
+            "type": "hello",
+            "version": VERSION,
+            "pondertree": setup.version,
+            "server": server,
+            "game": {
+                "name": position.game,
+                "title": position.title,
+                "players": list(position.players),
+                "num_actions": info.num_actions,
+                "fen": position.game == "chess",
+                "solver": info.is_two_player_zero_sum and position.game != "chess",
+            },
+            "presets": [
+                {"name": each.name, "title": each.title, "parameters": parameters_of(each)} for each in setup.algorithms
+            ],
+            "read_only": setup.is_read_only,
+            "limits": {"nodes": MAX_ROWS, "bytes": MAX_MESSAGE, "hertz": HERTZ},
+        }
+    )

@@ -1,0 +1,134 @@
+"""Games on the page: a whole one against the search, moves of two cells, a choice of promotions, set-up."""
+
+from __future__ import annotations
+
+from pondertree.games import TicTacToe
+
+#: White promotes on e8 or captures on d8.
+PROMOTION = "3r3k/4P3/8/8/8/8/8/K7 w - - 0 1"
+
+
+def moves_of(view) -> list[str]:
+    return view.page.eval_on_selector_all("#game-moves button[data-ply]", "all => all.map(each => each.textContent)")
+
+
+def wait_for_ply(view, ply: int) -> None:
+    view.wait("ply => document.querySelector('#game-moves').dataset.ply === String(ply)", ply)
+
+
+def test_game_is_played_to_its_end_against_the_search(serve, open_page):
+    view = open_page(serve("tic-tac-toe", "--algorithm", "uct", "--seed", "2", "--simulations", "200"))
+    view.page.get_by_test_id("sides").select_option("0")
+    state, ply = TicTacToe(), 0
+    while not state.is_terminal:
+        # The first free cell: the search wins or draws.
+        view.page.locator("#board .cell").first.click()
+        ply += 2 if len(state.legal_actions()) > 1 else 1
+        view.wait(
+            "ply => document.querySelector('#turn').textContent.match(/won|draw|over/i) || "
+            "document.querySelector('#game-moves').dataset.ply === String(ply)",
+            ply,
+        )
+        played = moves_of(view)
+        state = TicTacToe()
+        for text in played:
+            state = state.play(state.parse_action(text))
+        ply = len(played)
+    assert view.page.get_by_test_id("turn").inner_text() == view.server.app.state.hub.session._position.outcome()
+    assert view.page.get_by_test_id("run").is_disabled()
+    assert view.page.locator("#board .cell").count() == 0
+    view.press("go-first")
+    wait_for_ply(view, 0)
+    assert moves_of(view) == played, "moves that were taken back stay in the list"
+    view.page.locator(f'#game-moves button[data-ply="{len(played) - 1}"]').click()
+    wait_for_ply(view, len(played) - 1)
+    view.press("new-game")
+    wait_for_ply(view, 0)
+    view.wait("document.querySelectorAll('#game-moves button').length === 0")
+
+
+def test_click_above_the_cell_of_a_column_plays_it(serve, open_page):
+    view = open_page(serve("connect4", "--algorithm", "uct", "--seed", "1"))
+    box = view.page.locator("#board svg").bounding_box()
+    view.page.mouse.click(box["x"] + box["width"] * 2.5 / 7, box["y"] + 20)
+    wait_for_ply(view, 1)
+    assert moves_of(view) == ["3"]
+
+
+def test_piece_moves_from_cell_to_cell_and_promotions_are_chosen(serve, open_page):
+    view = open_page(serve("chess", "--fen", PROMOTION, "--seed", "1", "--simulations", "50"))
+    page = view.page
+    cells = {each.get_attribute("data-cell"): each for each in page.locator("#board .cell").all()}
+    pawn, target = "90.00,30.00", "90.00,10.00"
+    cells[pawn].click()
+    assert page.locator("#board .cell.target").count() == 2
+    cells[target].click()
+    assert page.locator("#chooser button").all_inner_texts() == ["e8=N", "e8=B", "e8=R+", "e8=Q+"]
+    page.locator("#chooser button", has_text="e8=N").click()
+    wait_for_ply(view, 1)
+    assert moves_of(view) == ["e8=N"]
+    view.press("flip")
+    view.wait("document.querySelector('#board svg > g').getAttribute('transform')?.startsWith('rotate(180')")
+    # The white king of a1 is at the upper right, and upright: its base is below its centre.
+    box = page.locator("#board svg").bounding_box()
+    king = page.locator('#board path[fill="#fff"]').first
+    matrix = king.evaluate("each => { const m = each.getCTM(); return [m.a, m.b, m.c, m.d]; }")
+    assert matrix[0] > 0
+    assert matrix[3] > 0
+    place = king.bounding_box()
+    assert place["x"] > box["x"] + box["width"] / 2
+    assert place["y"] < box["y"] + box["height"] / 2
+
+
+def test_position_is_set_up_and_errors_can_be_dismissed(serve, open_page):
+    view = open_page(serve("chess", "--seed", "1", "--simulations", "50"))
+    page = view.page
+    view.press("setup")
+    page.get_by_test_id("setup-fen").fill("not a position")
+    page.get_by_test_id("setup-fen").press("Enter")
+    toast = page.get_by_test_id("toast")
+    toast.wait_for()
+    assert "FEN" in toast.inner_text()
+    toast.get_by_role("button").click()
+    assert toast.count() == 0
+    view.press("setup")
+    page.get_by_test_id("setup-fen").fill(PROMOTION)
+    page.get_by_test_id("setup-moves").fill("e7d8q")
+    page.get_by_test_id("setup-moves").press("Enter")
+    wait_for_ply(view, 1)
+    assert moves_of(view) == ["exd8=Q+"]
+    page.get_by_test_id("move-text").fill("nonsense")
+    page.get_by_test_id("move-text").press("Enter")
+    page.get_by_test_id("toast").wait_for()
+    assert len(moves_of(view)) == 1, "an error loses nothing"
+
+
+def test_excluded_moves_are_not_searched_and_forced_ones_alone(serve, open_page):
+    view = open_page(serve("tic-tac-toe", "--algorithm", "uct", "--seed", "1"))
+    toggle = view.page.locator
+    toggle('[data-testid="move-4"] [data-toggle="exclude"]').click()
+    view.wait("document.querySelector('[data-testid=\"move-4\"]').classList.contains('out')")
+    view.simulate(300)
+    rows = view.rows()
+    assert rows[4]["visits"] == 0
+    assert all(cells["visits"] > 0 for action, cells in rows.items() if action != 4)
+    toggle('[data-testid="move-2"] [data-toggle="force"]').click()
+    view.wait("document.querySelector('[data-testid=\"move-2\"] [data-toggle=force]').ariaPressed === 'true'")
+    view.simulate(301)
+    assert {action for action, cells in view.rows().items() if cells["visits"]} == {2}
+
+
+def test_preset_parameters_and_seed_are_changed(serve, open_page):
+    view = open_page(serve("connect4", "--algorithm", "uct", "--seed", "1"))
+    page = view.page
+    view.press("tab-settings")
+    page.get_by_test_id("preset").select_option("gumbel")
+    page.get_by_test_id("seed").fill("77")
+    view.press("apply")
+    view.wait("document.querySelector('#panel-settings form').getAttribute('aria-busy') === null")
+    settings = view.server.app.state.hub.session._settings
+    assert (settings.preset, settings.seed) == ("gumbel", 77)
+    assert page.get_by_test_id("preset").input_value() == "gumbel"
+    page.get_by_test_id("seed").fill("-3")
+    view.press("apply")
+    assert page.evaluate("document.querySelector('#seed').validity.rangeUnderflow")

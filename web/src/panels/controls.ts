@@ -1,0 +1,124 @@
+/** Start, pause, single simulations, the limit, and the numbers of the search as a whole. */
+
+import { byId, h, setAttribute, setIcon, setNumber, setText } from "../dom";
+import { bytes, compact, count, seconds, signed, verdict, type Format, type Value } from "../format";
+import type { Frame } from "../protocol";
+import type { Store } from "../store";
+
+type Statistic = { name: string; title: string; format: Format; value: (status: Frame["status"]) => Value };
+
+const STATISTICS: Statistic[] = [
+  { name: "simulations", title: "Simulations", format: count, value: (status) => status.simulations },
+  { name: "rate", title: "Per second", format: compact, value: (status) => status.rate },
+  { name: "seconds", title: "Time", format: seconds, value: (status) => status.seconds },
+  { name: "nodes", title: "Nodes", format: compact, value: (status) => status.nodes },
+  { name: "bytes", title: "Memory", format: bytes, value: (status) => status.bytes },
+  { name: "value", title: "Value", format: signed, value: (status) => status.value },
+  { name: "depth", title: "Depth", format: (value) => value.toFixed(1), value: (status) => status.depth?.[0] },
+  { name: "max-depth", title: "", format: (value) => `/ ${count(value)}`, value: (status) => status.depth?.[1] },
+];
+
+export class Controls {
+  private readonly run = byId<HTMLButtonElement>("run");
+  private readonly stepButton = byId<HTMLButtonElement>("step");
+  private readonly saveButton = byId<HTMLButtonElement>("save");
+  private readonly kind = byId<HTMLSelectElement>("limit-kind");
+  private readonly limit = byId<HTMLInputElement>("limit");
+  private readonly numbers = new Map<string, HTMLElement>();
+  private readonly best = h("dd", { "data-testid": "status-best" });
+  private readonly runText = h("span");
+
+  constructor(
+    private readonly store: Store,
+    private readonly stepped: () => void,
+    private readonly token: string,
+  ) {
+    this.run.append(this.runText);
+    this.stepButton.append(h("span", {}, "Step"));
+    setIcon(this.stepButton, "step");
+    this.stepButton.title = "Run one simulation (S)";
+    setIcon(this.saveButton, "save");
+    setAttribute(this.saveButton, "aria-label", "Save tree");
+    this.saveButton.title = "Save the tree to a file";
+    const list = byId("statistics");
+    list.append(h("div", {}, h("dt", {}, "Best"), this.best));
+    for (const { name, title } of STATISTICS) {
+      const cell = h("dd", { "data-testid": `status-${name}` });
+      this.numbers.set(name, cell);
+      if (title) list.append(h("div", { "data-statistic": name }, h("dt", {}, title), cell));
+      else list.lastElementChild?.append(cell);
+    }
+    this.run.addEventListener("click", () => this.toggle());
+    this.stepButton.addEventListener("click", () => void this.step());
+    this.saveButton.addEventListener("click", () => void this.save());
+    this.kind.addEventListener("change", () => {
+      const usual = this.kind.value === "seconds" ? 5 : 10_000;
+      this.limit.value = this.kind.value === "none" ? "" : String(usual);
+      this.sendLimit();
+    });
+    this.limit.addEventListener("change", () => this.sendLimit());
+    byId("limits").addEventListener("submit", (event) => event.preventDefault());
+    store.on(["position"], () => this.showLimit());
+    store.on(["frame", "position", "status", "hello"], () => this.update());
+  }
+
+  toggle(): void {
+    if (this.run.disabled) return;
+    void this.store.send({ type: this.store.running ? "pause" : "start" });
+  }
+
+  async step(): Promise<void> {
+    if (this.stepButton.disabled) return;
+    this.stepped();
+    await this.store.send({ type: "step" });
+  }
+
+  async save(): Promise<void> {
+    if (!(await this.store.send({ type: "save" }))) return;
+    const link = h("a", { href: `tree?token=${encodeURIComponent(this.token)}`, download: "" });
+    document.body.append(link);
+    link.click();
+    link.remove();
+  }
+
+  private sendLimit(): void {
+    const number = Number(this.limit.value);
+    const kind = number > 0 ? this.kind.value : "none";
+    const simulations = kind === "simulations" ? Math.round(number) : null;
+    void this.store.send({ type: "settings", settings: { simulations, seconds: kind === "seconds" ? number : null } });
+  }
+
+  private showLimit(): void {
+    const settings = this.store.settings;
+    if (!settings || document.activeElement === this.limit) return;
+    const { simulations, seconds: time } = settings;
+    this.kind.value = simulations !== null ? "simulations" : time !== null ? "seconds" : "none";
+    this.limit.value = String(simulations ?? time ?? "");
+    this.limit.hidden = this.kind.value === "none";
+  }
+
+  private update(): void {
+    const { running, searchable, frame, hello } = this.store;
+    setText(this.runText, running ? "Pause" : frame?.status.simulations ? "Continue" : "Start");
+    setIcon(this.run, running ? "pause" : "play");
+    setAttribute(this.run, "data-running", String(running));
+    this.run.title = `${running ? "Pause" : "Start"} (Space)`;
+    const decided = frame?.status.proven !== null && frame?.status.proven !== undefined && !running;
+    this.run.disabled = !searchable;
+    this.stepButton.disabled = !searchable || running;
+    this.saveButton.disabled = !frame || running || this.store.status.state !== "open";
+    this.kind.disabled = this.limit.disabled = !!hello?.read_only;
+    const status = frame?.status;
+    for (const { name, format, value } of STATISTICS) {
+      const cell = this.numbers.get(name);
+      if (!cell) continue;
+      const shown = status ? value(status) : null;
+      setNumber(cell, shown, format);
+      const row = cell.parentElement;
+      if (row) row.hidden = shown === null || shown === undefined;
+    }
+    const proof = decided && status ? ` ${verdict(status.proven, status.distance)}` : "";
+    setText(this.best, status && status.best !== null ? `${this.store.moveText(status.best)}${proof}` : "–");
+    setAttribute(this.best, "data-value", status && status.best !== null ? String(status.best) : "");
+  }
+}

@@ -1,0 +1,154 @@
+/** The game: moves played, going through them, whose turn the search takes, new games and set-up. */
+
+import { byId, h, icon, setAttribute } from "../dom";
+import type { Position } from "../protocol";
+import type { Store } from "../store";
+import { dialog } from "./dialogs";
+
+const NAVIGATION: [string, string, (ply: number, most: number) => number][] = [
+  ["first", "First position (Home)", () => 0],
+  ["back", "Take back (←)", (ply) => ply - 1],
+  ["forward", "Forward (→)", (ply) => ply + 1],
+  ["last", "Last position (End)", (_, most) => most],
+];
+
+export const lastPly = (position: Position): number => position.first + position.moves.length;
+
+export class GamePanel {
+  private readonly list = byId("game-moves");
+  private readonly sides = byId<HTMLSelectElement>("sides");
+  private readonly reply = byId<HTMLButtonElement>("reply");
+  private readonly newButton = byId<HTMLButtonElement>("new");
+  private readonly setupButton = byId<HTMLButtonElement>("setup");
+  private readonly buttons: HTMLButtonElement[] = [];
+  private busy = false;
+
+  constructor(private readonly store: Store) {
+    for (const [name, label, to] of NAVIGATION) {
+      const button = h("button", { type: "button", class: "quiet", title: label, "aria-label": label, "data-testid": `go-${name}` }, icon(name));
+      button.addEventListener("click", () => {
+        const { position } = this.store;
+        if (position) this.jump(to(position.ply, lastPly(position)));
+      });
+      this.buttons.push(button);
+      byId("navigation").append(button);
+    }
+    this.sides.addEventListener("change", () => void this.answer());
+    this.reply.addEventListener("click", () => void this.move());
+    this.newButton.addEventListener("click", () => void store.send({ type: "new" }));
+    this.setupButton.addEventListener("click", () => this.setUp());
+    store.on(["hello"], () => this.showSides());
+    store.on(["position", "status", "frame"], () => this.enable());
+    store.on(["position"], () => this.showMoves());
+  }
+
+  /** Plays a move of the user; the search answers if it has the other side. */
+  async play(move: { action?: number; text?: string }): Promise<void> {
+    const { position } = this.store;
+    if (!position || this.store.hello?.read_only || this.busy) return;
+    const reply = this.sides.value !== "all" && this.sides.value !== "none";
+    this.busy = true;
+    try {
+      await this.store.send({ type: "play", ...move, ...(reply ? { reply } : {}) });
+    } finally {
+      this.busy = false;
+    }
+    await this.answer();
+  }
+
+  /** Lets the search play while it is to move on a side that the user did not take. */
+  async answer(): Promise<void> {
+    if (this.busy) return;
+    this.busy = true;
+    try {
+      // A move that was paused is not played, and not asked for again.
+      for (let ply = -1; this.isSearchToMove() && ply !== this.store.position?.ply; ) {
+        ply = this.store.position?.ply ?? -1;
+        if (!(await this.store.send({ type: "move" }))) break;
+      }
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  async move(): Promise<void> {
+    if (this.busy || !this.store.searchable) return;
+    await this.store.send({ type: "move" });
+    await this.answer();
+  }
+
+  jump(ply: number): void {
+    const { position } = this.store;
+    if (!position || ply < 0 || ply > lastPly(position) || ply === position.ply) return;
+    void this.store.send({ type: "goto", ply });
+  }
+
+  back(by: number): void {
+    if (this.store.position) this.jump(this.store.position.ply + by);
+  }
+
+  private isSearchToMove(): boolean {
+    const { position, searchable } = this.store;
+    if (!position || !searchable || this.sides.value === "all") return false;
+    return this.sides.value === "none" || position.to_play !== Number(this.sides.value);
+  }
+
+  private showSides(): void {
+    const players = this.store.hello?.game.players ?? [];
+    const chosen = this.sides.value || "all";
+    const options: [string, string][] = [["all", players.length > 1 ? "all sides" : "yourself"], ...players.map((name, place): [string, string] => [String(place), name]), ["none", "nobody: watch"]];
+    this.sides.replaceChildren(...options.filter(([value]) => players.length > 1 || Number.isNaN(Number(value))).map(([value, title]) => h("option", { value }, title)));
+    this.sides.value = [...this.sides.options].some((option) => option.value === chosen) ? chosen : "all";
+  }
+
+  private enable(): void {
+    const { position, hello, searchable, status } = this.store;
+    const fixed = !!hello?.read_only || status.state !== "open";
+    const [ply, most] = [position?.ply ?? 0, position ? lastPly(position) : 0];
+    for (const [place, button] of this.buttons.entries()) button.disabled = fixed || (place < 2 ? ply === 0 : ply === most);
+    this.reply.disabled = !searchable;
+    this.sides.disabled = this.newButton.disabled = this.setupButton.disabled = fixed;
+  }
+
+  private showMoves(): void {
+    const { position } = this.store;
+    if (!position) return;
+    const items: HTMLElement[] = [];
+    const start = position.moves[0]?.player ?? 0;
+    const offset = (start + position.first) % 2;
+    const pairs = (this.store.hello?.game.players.length ?? 1) === 2;
+    for (const [place, move] of position.moves.entries()) {
+      const ply = position.first + place + 1;
+      const first = !pairs || (ply - 1 + offset) % 2 === 0 || place === 0;
+      const label = pairs ? Math.floor((ply - 1 + offset) / 2) + 1 : ply;
+      if (first) items.push(h("span", { class: "turn-number" }, `${label}.`));
+      if (place === 0 && pairs && (ply - 1 + offset) % 2 === 1) items.push(h("span", {}, "…"));
+      const button = h("button", {
+        type: "button", "data-ply": ply, class: ply > position.ply ? "future" : "", "aria-current": ply === position.ply ? "step" : null,
+        "aria-label": `${label}. ${this.store.player(move.player)} ${move.text}`, onclick: () => this.jump(ply),
+      }, move.text);
+      if (!pairs) button.style.gridColumn = "2 / 4";
+      items.push(button);
+    }
+    this.list.replaceChildren(h("li", {}, ...items));
+    setAttribute(this.list, "data-ply", String(position.ply));
+    const current = this.list.querySelector("[aria-current]");
+    if (current) this.list.scrollTop = (current as HTMLElement).offsetTop - this.list.offsetTop - this.list.clientHeight / 2;
+  }
+
+  private setUp(): void {
+    const { hello, position } = this.store;
+    if (!hello || !position) return;
+    const fen = h("input", { type: "text", name: "fen", value: position.fen ?? "", spellcheck: "false", "data-testid": "setup-fen" });
+    const played = position.moves.slice(0, position.ply - position.first).map((move) => move.text).join(" ");
+    const moves = h("input", { type: "text", name: "moves", value: hello.game.fen ? "" : played, spellcheck: "false", "data-testid": "setup-moves" });
+    const fields = [
+      hello.game.fen && h("label", {}, "Position as FEN", fen),
+      h("label", {}, hello.game.fen ? "Moves from there" : "Moves from the start", moves),
+    ];
+    dialog("Set up a position", fields, "Set up", () => {
+      const body = hello.game.fen && fen.value.trim() ? { fen: fen.value.trim() } : {};
+      void this.store.send({ type: "setup", ...body, moves: moves.value.trim() });
+    });
+  }
+}
