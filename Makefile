@@ -51,7 +51,7 @@ $(shell { $(VENV_WORKS); } || rm -f $(VENV)/.packages-* $(VENV)/.engine-*)
 # It also keeps prerequisites in the order in which they are listed: packages (maturin is one of them), then the engine.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo view test loom check format bench docs wheel clean tools targets node
+.PHONY: help demo view page test loom check format bench docs wheel clean tools targets node
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -61,6 +61,9 @@ demo: $(PACKAGES_DEMO) $(ENGINE) ## watch a search think (examples/demo.py)
 
 view: $(PACKAGES_VIEW) $(ENGINE) $(PAGE) ## look inside a search in the browser (ARGS="chess", default: connect4); builds the page, with Node.js
 	@$(PY) -m pondertree view $(or $(ARGS),connect4)
+
+page: $(PAGE) ## build the page of `pondertree view` and test its parts, with Node.js
+	cd web && npm run --silent check && npm test --silent
 
 test: $(PACKAGES) $(ENGINE) ## Rust tests with every assertion on, then pytest on all cores (ARGS="-k chess")
 	cargo test --package pondertree-core
