@@ -82,6 +82,7 @@ def main() -> int:
         ("--help", "all commands"),
     ):
         console.print(f"{command()} {arguments:30}{purpose}", soft_wrap=True, highlight=False)
+    console.print(f"{'make view':{len(command()) + 31}}look inside a search, in the browser", soft_wrap=True, highlight=False)
     return 0
 
 
