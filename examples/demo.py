@@ -76,13 +76,13 @@ def main() -> int:
     play(console, simulations=2_000)
 
     title(console, "Next")
-    for arguments, purpose in (
-        ("search othello --seconds 5", "analyse a position"),
-        ("play connect4", "play against it"),
-        ("--help", "all commands"),
+    for line, purpose in (
+        (f"{command()} search othello --seconds 5", "analyse a position"),
+        (f"{command()} play connect4", "play against it"),
+        (f"{command()} --help", "all commands"),
+        ("make view", "look inside a search, in the browser"),
     ):
-        console.print(f"{command()} {arguments:30}{purpose}", soft_wrap=True, highlight=False)
-    console.print(f"{'make view':{len(command()) + 31}}look inside a search, in the browser", soft_wrap=True, highlight=False)
+        console.print(f"{line:50}{purpose}", soft_wrap=True, highlight=False)
     return 0
 
 
