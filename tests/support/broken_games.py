@@ -429,3 +429,49 @@ class RewardsNotZeroSum(Pile):
 
 class Incomplete:
     to_play = 0
+
+
+class RepeatsACell(Pile):
+    def symmetries(self) -> Any:
+        return [([0, 0], [0, 1, 2])]
+
+
+class SymmetryOfAnotherGame(Pile):
+    def symmetries(self) -> Any:
+        return [(range(2), range(4))]
+
+
+class TakesAsMuch(Pile):
+    """Exchanges taking one and taking two, which are legal alike."""
+
+    def symmetries(self) -> Any:
+        return [(range(2), range(3)), (range(2), [0, 2, 1])]
+
+
+class TwoPiles:
+    """Two heaps of four stones, which can be exchanged: a valid game. Action `3 * heap + stones`."""
+
+    num_players, num_actions = 2, 6
+
+    def __init__(self, stones: tuple[int, ...] = (4, 4), to_play: int = 0) -> None:
+        self.stones, self.to_play = stones, to_play
+        self.is_terminal = not any(stones)
+
+    def legal_actions(self) -> list[int]:
+        return [3 * heap + take for heap in (0, 1) for take in (1, 2) if take <= self.stones[heap]]
+
+    def play(self, action: int) -> TwoPiles:
+        if action not in self.legal_actions():
+            raise ValueError(action)
+        stones = list(self.stones)
+        stones[action // 3] -= action % 3
+        return TwoPiles(tuple(stones), 1 - self.to_play)
+
+    def returns(self) -> list[float]:
+        return [-1.0, 1.0] if self.to_play == 0 else [1.0, -1.0]
+
+    def observation(self) -> Any:
+        return np.array(self.stones, dtype=np.float32)
+
+    def symmetries(self) -> Any:
+        return [(range(2), range(6)), ([1, 0], [3, 4, 5, 0, 1, 2])]
