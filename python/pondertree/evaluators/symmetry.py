@@ -24,7 +24,8 @@ from pondertree.evaluators.dispatch import (
     observation_keys,
 )
 from pondertree.games import by_name, registered
-from pondertree.games.symmetry import Symmetry, checked_symmetries
+from pondertree.games.symmetry import Symmetry as Symmetry
+from pondertree.games.symmetry import checked_symmetries
 
 
 def symmetries_of(game: Any) -> list[Symmetry]:
