@@ -76,9 +76,8 @@ fn start_text(given: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
     match (given.extract(), given.extract::<i64>()) {
         (Ok(Text(text)), _) => Ok(text),
         (_, Ok(number)) if name == "size" && !given.is_instance_of::<PyBool>() => Ok(number.to_string()),
-        _ if name == "size" => {
-            Err(Error::InvalidArgument(format!("size must be text or a whole number, not {}", given.repr()?))).or_python()
-        }
+        // The game refuses the text of anything but a number; an integer of thousands of digits has none.
+        _ if name == "size" => Ok(given.repr().map_or_else(|_| "this".to_owned(), |text| text.to_string())),
         (Err(error), _) => Err(PyTypeError::new_err(format!("{name} must be text: {error}"))),
     }
 }
@@ -119,8 +118,9 @@ pub trait StateClass: PyClass {
 
 /// Defines the Python class of a compiled game.
 macro_rules! state_class {
-    ([$name:ident, $game:ty $(, $start:ident $signature:literal)?]) => {
+    ([$name:ident, $game:ty $(, $start:ident $signature:literal $doc:literal)?]) => {
         #[doc = concat!("A state of the compiled game ", stringify!($name), ": an immutable value. Calling the class gives the start.")]
+        $(#[doc = concat!("\n", $doc)])?
         #[pyclass(frozen, module = "pondertree.games", skip_from_py_object)]
         #[derive(Clone)]
         pub struct $name(pub $game, Option<Record>);
@@ -314,6 +314,15 @@ macro_rules! state_classes {
 }
 
 for_each_game!(state_classes);
+
+#[pymethods]
+impl Hex {
+    /// The number of rows, and of columns.
+    #[getter]
+    fn size(&self) -> usize {
+        self.0.dimensions().width
+    }
+}
 
 #[pymethods]
 impl Chess {

@@ -302,6 +302,30 @@ fn playouts_match_trait_default() {
     for_each_game!(compare_all);
 }
 
+/// Compares the constants of a game with its states in random games.
+fn check_constants<G: Game>() {
+    for seed in 0..50 {
+        let (mut random, mut game) = (Random::new(seed, Purpose::Playout), G::start());
+        let (cells, actions) = (game.dimensions().cells(), game.dimensions().num_actions);
+        let by_planes = cells * G::POLICY_PLANES;
+        assert!(by_planes == 0 || by_planes == actions, "{}::POLICY_PLANES: {by_planes} logits for {actions} actions", G::NAME);
+        for _ in 0..300 {
+            let legal = game.legal();
+            assert!(legal.len() <= G::MAX_LEGAL, "{}::MAX_LEGAL is below the {} legal actions in\n{game}", G::NAME, legal.len());
+            let Some(last) = legal.len().checked_sub(1) else { break };
+            game.play(legal[random.choose(last as u32 + 1) as usize]);
+        }
+    }
+}
+
+#[test]
+fn constants_of_every_game_bound_its_states() {
+    macro_rules! check_all {
+        ($([$name:ident, $game:ty $(, $($start:tt)*)?])*) => { $(check_constants::<$game>();)* };
+    }
+    for_each_game!(check_all);
+}
+
 #[test]
 fn random_games_of_othello_contain_passes() {
     assert!((0..100).map(|seed| compare::<ReferenceOthello>(Game::start(), seed)).sum::<usize>() > 50);

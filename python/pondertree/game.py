@@ -29,7 +29,8 @@ class Game(Protocol):
     Optional attributes: `observation()` (float32, any fixed shape), `action_to_string(action)`,
     `parse_action(text)`, `rewards()` (one number per player for the move that led here: a game that defines it is
     scored by rewards alone, and its end is worth 0), `zero_sum` (default: two players and no `rewards`),
-    `simulateRandomPlayout(perspective_player, max_depth)` (the UCT specification: the game's own playout).
+    `simulateRandomPlayout(perspective_player, max_depth)` (the UCT specification: the game's own playout),
+    `symmetries()` (pairs of permutations of cells and of actions, as in `evaluators.Symmetry`; training uses them).
     """
 
     @property

@@ -18,9 +18,12 @@ from examples.games.coin_row import CoinRow
 from pondertree.cli import main
 from pondertree.cli.algorithms import Level, configure
 from pondertree.cli.arguments import shell_line
+from pondertree.cli.play import read_side
 from pondertree.cli.position import Position, read_position
 from pondertree.cli.search_report import Move
 from pondertree.cli.searcher import run_search
+from pondertree.errors import InvalidArgumentError
+from pondertree.games import Breakthrough
 
 COINS = "examples.games.coin_row:CoinRow"
 TRIANGLE = "examples.games.triangle:Triangle"
@@ -137,7 +140,7 @@ def test_python_game_is_played(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     ("arguments", "who", "example"),
     [
         (["connect4"], "Connect 4. You play X, the search plays O.", "such as 4,"),
-        (["chess", "--side", "black"], "Chess. You play Black, the search plays White.", "such as e4 (or e2e4),"),
+        (["chess", "--side", "black"], "Chess. You play Black, the search plays White.", "such as e6 (or e7e6),"),
         (["chess", "--side", "both"], "Chess. You play all sides, White and Black, and can ask", "such as e4"),
         ([COINS, "--side", "2"], "CoinRow. You play Player 2, the search plays Player 1 and Player 3.", "such as"),
         ([COINS, "--side", "1,3"], "You play Player 1 and Player 3, the search plays Player 2.", "such as first,"),
@@ -388,3 +391,24 @@ def test_move_numbers_of_game_score_are_skipped(capsys: pytest.CaptureFixture[st
     assert main(["search", "chess", "--moves", "1. e4 e5 2.Nf3 2...Nc6", "--simulations", "20", "--json"]) == 0
     position = json.loads(capsys.readouterr().out)["position"]
     assert position.startswith("r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w")
+
+
+@pytest.mark.parametrize("side", ["O", "white", "WHITE", "second"])
+def test_example_is_a_move_of_the_users_side(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], side: str
+) -> None:
+    out = play(monkeypatch, capsys, "quit\n", "breakthrough", "--side", side)
+    assert "You play O, the search plays X." in out
+    example = re.search("a move such as (.*), or", out)
+    assert example is not None
+    # Every first move of player 1 begins on rank 2.
+    assert Breakthrough().play(25).parse_action(example[1]) in Breakthrough().play(25).legal_actions()
+
+
+@pytest.mark.parametrize(
+    ("game", "colour", "player"), [("hex", "red", 0), ("hex:5", "blue", 1), ("connect4", "yellow", 1)]
+)
+def test_sides_are_named_by_their_colours(game: str, colour: str, player: int) -> None:
+    assert read_side(colour, read_position(game, None, None)) == (player,)
+    with pytest.raises(InvalidArgumentError, match=rf"choose first.*, X, O, .*{colour}"):
+        read_side("green", read_position(game, None, None))

@@ -8,6 +8,7 @@ import os
 import shlex
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -226,3 +227,30 @@ def test_commands_are_quoted_for_the_shell(monkeypatch: pytest.MonkeyPatch) -> N
     assert play == ["pondertree", "play", "chess", "--player=-run"]
     monkeypatch.setattr("pondertree.cli.arguments.os.name", "nt")
     assert shell_line(["pondertree", "play", "a b"]) == 'pondertree play "a b"'
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs named pipes")
+def test_configuration_may_come_from_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    text = 'algorithm = "alphazero"\n[self_play]\nsimulations = 7\n'
+    writer = threading.Thread(target=pipe.write_text, args=[text], daemon=True)
+    writer.start()
+    assert cli.main(["train", "tic-tac-toe", "--config", str(pipe), "--print-config"]) == 0
+    writer.join()
+    printed = capsys.readouterr().out
+    assert 'algorithm = "alphazero"' in printed
+    assert "simulations = 7" in printed
+
+
+def test_time_limit_ends_a_cycle_of_self_play(tmp_path: Path, tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cycle of a million moves is cut, and the run resumes from there."""
+    config = tmp_path / "long.toml"
+    config.write_text(tiny.read_text().replace("cycle_moves = 3", "cycle_moves = 1_000_000"))
+    typed = ["train", "tic-tac-toe", "--out", str(tmp_path / "run"), "--config", str(config)]
+    assert cli.main([*typed, "--minutes", "0.000001"]) == 0
+    assert "no game was finished before the limit" in capsys.readouterr().out
+    assert cli.main([*typed, "--minutes", "0.02", "--resume"]) == 0
+    out = capsys.readouterr().out
+    assert "no game" not in out
+    assert int(out.split(" games", maxsplit=1)[0].replace(",", "")) > 0

@@ -59,6 +59,8 @@ def test_api_pages_document_every_public_name(built: Path) -> None:
         public = {name for name in getattr(module, "__all__", ()) if inspect.getdoc(getattr(module, name))}
         missing = {name for name in public - documented if getattr(getattr(module, name), "__name__", None) == name}
         assert not missing, f"docs/api/{package}.md"
+        shown = set(re.findall(rf'id="{re.escape(module.__name__)}\.(\w+)"', page))
+        assert shown <= set(getattr(module, "__all__", shown)), f"docs/api/{package}.md shows internals"
 
 
 def test_api_pages_show_docstrings_of_compiled_classes_and_options_of_presets(built: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pondertree.game import COMPILED
-from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.games import Chess, ConnectFour, Hex, Othello, TicTacToe
 from pondertree.games.board_svg import (
     LAST,
     PIECES,
@@ -125,3 +125,21 @@ def test_colours_of_pieces_name_what_is_drawn() -> None:
     assert piece_colours(ConnectFour) == ("red", "yellow")
     assert piece_colours(Othello) == ("black", "white")
     assert piece_colours(Chess) is piece_colours(TicTacToe) is None
+
+
+@pytest.mark.parametrize("size", range(1, 14))
+def test_edges_of_hexagons_are_inside_the_picture(size: int) -> None:
+    root = ElementTree.fromstring(drawn(Hex(size)))
+    left, above, width, height = map(float, root.attrib["viewBox"].split())
+    points: list[tuple[float, float]] = []
+    for path in [path for path in root.iter(f"{SVG}path") if "stroke" in path.attrib and "fill" not in path.attrib]:
+        x = y = 0.0
+        for command, text in re.findall("([Mlv])([^Mlv]*)", path.attrib["d"]):
+            numbers = [float(number) for number in re.findall(r"-?[\d.]+", text)]
+            for right, down in zip(*([iter(numbers)] * 2), strict=True) if command != "v" else [(0.0, numbers[0])]:
+                x, y = (right, down) if command == "M" else (x + right, y + down)
+                points.append((x, y))
+    assert len(points) >= 4 * size
+    for x, y in points:  # lines are 4 wide
+        assert left <= x - 2 <= x + 2 <= left + width
+        assert above <= y - 2 <= y + 2 <= above + height

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,16 +12,22 @@ import pytest
 from tests.support.search_helpers import PythonGame, random_position
 
 import pondertree
+from pondertree.cli.position import find_game
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import describe
-from pondertree.games import Hex, find, name_of, name_of_info
+from pondertree.games import Chess, Hex, by_name, find, name_of, name_of_info
 from pondertree.testing import check_game
 
 
-@pytest.mark.parametrize("wrong", [0, 14, -1, 10**30, "x", "", "7x7", True, 2.5, b"7", [7], float("nan")])
+@pytest.mark.parametrize(
+    "wrong",
+    [0, 14, -1, 10**30, 10**5000, "x", "", "7x7", " 7", "07", "+7", "\u0667", "7" * 5000, True, 2.5, 7.0, b"7", [7]],
+    ids=lambda wrong: type(wrong).__name__,
+)
 def test_invalid_size_raises_error_naming_the_argument(wrong: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"^size must be "):
+    with pytest.raises(InvalidArgumentError, match=r"^size must be a whole number from 1 to 13, not ") as error:
         Hex(wrong)
+    assert len(str(error.value)) < 100
     with pytest.raises(InvalidArgumentError, match=r"^size must be "):
         Hex(size=wrong)
 
@@ -28,7 +36,7 @@ def test_invalid_size_raises_error_naming_the_argument(wrong: Any) -> None:
 def test_size_determines_actions_observation_and_name(size: int) -> None:
     state = Hex(size)
     assert state == Hex(size=size) == Hex(str(size)) == find(f"hex:{size}")()
-    assert state.num_actions == size * size
+    assert state.num_actions == size * size == state.size**2
     assert state.observation().shape == (3, size, size)
     assert repr(state).startswith(f"Hex({size})\n")
     assert name_of_info(describe(state)) == name_of(find(f"hex:{size}")) == ("hex" if size == 11 else f"hex:{size}")
@@ -40,10 +48,33 @@ def test_states_of_different_sizes_are_unequal() -> None:
     assert Hex() == Hex(11) != Hex(10)
 
 
-@pytest.mark.parametrize("name", ["hex:0", "hex:14", "hex:x", "hex:", "hex:7:7", "othello:6", "hex:-7"])
-def test_names_with_invalid_sizes_raise_error(name: str) -> None:
-    with pytest.raises(InvalidArgumentError):
-        find(name)
+@pytest.mark.parametrize(
+    "size", ["0", "14", "-1", "x", "5.0", "7x7", "", "7:7", "07", "+7", " 7", "\u0667", "\u00b2", "7" * 5000]
+)
+def test_names_with_invalid_sizes_raise_error(size: str) -> None:
+    for named in (find, find_game, by_name):
+        with pytest.raises(InvalidArgumentError, match=r"^there is no game .*hex:11.*: size must .* 1 to 13") as error:
+            named(f"hex:{size}")
+        assert len(str(error.value)) < 400
+    for name in ("breakthrough", "chess", "connect4"):
+        # python-chess may be installed; x is no attribute of it.
+        with pytest.raises(InvalidArgumentError, match=r"has one size|has no attribute 'x'"):
+            find(f"{name}:{size}")
+
+
+def test_module_may_have_the_name_of_a_compiled_game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hex.py").write_text("class Board:\n    class Small: ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        assert find("hex:Board.Small").__qualname__ == "Board.Small"
+        assert find("hex:7")() == Hex(7)
+    finally:
+        sys.modules.pop("hex", None)
+
+
+def test_help_documents_the_size() -> None:
+    assert "from 1 to 13" in str(Hex.__doc__)
+    assert "FEN" in str(Chess.__doc__)
 
 
 def test_pickle_restores_size() -> None:

@@ -11,10 +11,10 @@ from examples.games.nim import Nim
 
 from pondertree import UCT
 from pondertree.errors import InvalidArgumentError, PondertreeError
-from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.games import Chess, ConnectFour, Hex, Othello, TicTacToe
 from pondertree.match import Opening, openings
 from pondertree.match.notation import read_epd, read_pgn
-from pondertree.match.openings import RandomOpenings, make_openings
+from pondertree.match.openings import RandomOpenings, default_plies, make_openings
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def test_known_openings_are_not_drawn_again() -> None:
 
 
 def test_too_many_plies_raise() -> None:
-    with pytest.raises(InvalidArgumentError, match="plies must be smaller"):
+    with pytest.raises(InvalidArgumentError, match=r"plies \(--plies\) must be at most 8: after"):
         RandomOpenings(TicTacToe, 1, 9)[0]
     with pytest.raises(InvalidArgumentError, match="plies"):
         make_openings("random", TicTacToe, "tic_tac_toe", 1, -1)
@@ -182,3 +182,17 @@ def test_unreadable_files_raise(tmp_path: Path) -> None:
 def test_invalid_openings_argument_raises(given: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="openings"):
         make_openings(given, ConnectFour, "connect_four", 0, None)
+
+
+@pytest.mark.parametrize(("size", "plies"), [(1, 0), (2, 2), (3, 2), (11, 2)])
+def test_default_plies_are_fewer_than_the_moves_of_the_game(size: int, plies: int) -> None:
+    assert default_plies(lambda: Hex(size)) == plies
+    assert len(make_openings(None, lambda: Hex(size), "hex", 1, None)[0].moves) == plies
+
+
+def test_error_of_too_many_plies_names_a_number_that_works() -> None:
+    with pytest.raises(
+        InvalidArgumentError, match=r"plies \(--plies\) must be at most 3: after 4 random moves"
+    ) as error:
+        make_openings(None, lambda: Hex(2), "hex", 1, 4)[0]
+    assert len(make_openings(None, lambda: Hex(2), "hex", 1, int(str(error.value).split()[6][0]))[0].moves) == 3

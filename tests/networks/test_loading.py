@@ -13,12 +13,12 @@ from tests.support.learning import small
 
 import pondertree
 from pondertree import cli
-from pondertree.errors import EvaluationError, InvalidArgumentError, StorageError
+from pondertree.errors import InvalidArgumentError, StorageError
+from pondertree.evaluators.protocol import check_player_game
 from pondertree.game import describe
-from pondertree.games import ConnectFour, TicTacToe
+from pondertree.games import ConnectFour, Hex, TicTacToe
 from pondertree.match import play_match
 from pondertree.match.spec import read_player
-from pondertree.networks.loading import check_player_game
 from pondertree.uci.options import open_network
 
 torch = pytest.importorskip("torch")
@@ -77,8 +77,13 @@ def test_load_refuses_other_files_with_cause(trained: Path, tmp_path: Path) -> N
 
 def test_player_of_another_game_is_refused(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     player = pondertree.load(trained)
-    with pytest.raises(EvaluationError, match=r"a player of tic-tac-toe, which takes .* \(3, 3, 3\), not \(3, 6, 7\)"):
+    with pytest.raises(InvalidArgumentError, match="this is a player of tic-tac-toe, not of connect4"):
         pondertree.Gumbel(player, num_simulations=4).run(ConnectFour())
+    player.about = {**player.about, "game": "hex:3"}  # states of the same shape
+    with pytest.raises(InvalidArgumentError, match="this is a player of hex:3, not of tic-tac-toe"):
+        pondertree.AlphaZero(player, num_simulations=4).tree(TicTacToe())
+    pondertree.AlphaZero(player, num_simulations=4).run(Hex(3))
+    player = pondertree.load(trained)
     assert cli.main(["search", "connect4", "--player", str(trained), "--simulations", "4"]) == 2
     assert "this is a player of tic-tac-toe, not of connect4" in capsys.readouterr().err
     named = f"alphazero:evaluator=player:{trained},num_simulations=4"

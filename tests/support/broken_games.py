@@ -429,3 +429,8 @@ class RewardsNotZeroSum(Pile):
 
 class Incomplete:
     to_play = 0
+
+
+class RepeatsACell(Pile):
+    def symmetries(self) -> Any:
+        return [([0, 0], [0, 1, 2])]

@@ -57,6 +57,7 @@ from tests.support.broken_games import (
     PlaysOutWithALimitAlone,
     PlaysOutWithoutDepth,
     RefusalChangesIt,
+    RepeatsACell,
     ReturnsADict,
     ReturnsAnInt,
     ReturnsNone,
@@ -173,6 +174,7 @@ VIOLATIONS: list[tuple[type, str, str]] = [
     (RewardsInfinite, "rewards", "rewards are finite numbers"),
     (RewardsNotZeroSum, "zero_sum", "rewards() is (1.0, 1.0)"),
     (Incomplete, "state", "it has no legal_actions, play"),
+    (RepeatsACell, "symmetries", "symmetries[0].cells must hold every number from 0 to 1 once"),
 ]
 
 

@@ -33,7 +33,7 @@ impl AnalysisArgument for NoAnalysis {
 
 /// Declares the type of all forests, with a variant for each compiled game, and the macros that match on it.
 macro_rules! declare_forests {
-    ($d:tt $([$name:ident, $game:ty $(, $start:ident $signature:literal)?])*) => {
+    ($d:tt $([$name:ident, $game:ty $(, $start:ident $($rest:tt)*)?])*) => {
         /// A forest of one of the worlds.
         pub enum Any {
             $($name(Forest<Compiled<$game>>),)*

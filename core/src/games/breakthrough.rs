@@ -129,9 +129,13 @@ impl Game for Breakthrough {
     }
 
     fn parse_action(&self, text: &str) -> Result<Action, Error> {
-        let squares = |text: &str| text.trim().to_ascii_lowercase().replace(['x', '*'], "");
-        let written = self.legal().into_iter().find(|&action| squares(&self.action_to_string(action)) == squares(text));
-        written.map_or_else(|| parse_by_name(self, text), Ok)
+        let given = text.trim().to_ascii_lowercase();
+        let means = |action: &Action| {
+            let name = self.action_to_string(*action);
+            let squares = name.replace('x', "");
+            given == name || given == squares || name != squares && given == squares + "*"
+        };
+        self.legal().into_iter().find(means).map_or_else(|| parse_by_name(self, text), Ok)
     }
 
     /// Planes: pieces of the player to move, pieces of the other; row 0 is the mover's first rank, column 0 the a-file. Scalar: 1 if
@@ -173,6 +177,9 @@ mod tests {
         let action = game.parse_action("e3xf4").expect("legal");
         assert_eq!((game.action_to_string(action).as_str(), game.parse_action("e3f4")), ("e3xf4", Ok(action)));
         assert_eq!(game.parse_action(" E3F4* "), Ok(action));
+        for wrong in ["xe3f4", "e3*f4", "e3xf4*", "e3f4x", "e3f4**", "exf4", "e3e4*", "e3xe4"] {
+            assert!(game.parse_action(wrong).is_err(), "{wrong}");
+        }
         game.play(action);
         assert_eq!((game.outcome(), game.own), (Some(-1), 0));
         assert!(game.to_string().ends_with("O wins"));

@@ -168,10 +168,11 @@ impl Game for Hex {
     }
 
     fn parse_start(text: &str) -> Result<Self, Error> {
-        match text.trim().parse() {
-            Ok(size) if (1..=LARGEST).contains(&usize::from(size)) => Ok(Self::with_size(size)),
-            _ => Err(Error::InvalidArgument(format!("size must be a whole number from 1 to {LARGEST}, not {text}"))),
-        }
+        let found = (1..).take(LARGEST).find(|size: &u8| size.to_string() == text);
+        found.map(Self::with_size).ok_or_else(|| {
+            let given: String = text.chars().take(40).collect();
+            Error::InvalidArgument(format!("size must be a whole number from 1 to {LARGEST}, not {given}"))
+        })
     }
 
     fn represent(&self, class: &str) -> String {
@@ -325,8 +326,8 @@ mod tests {
 
     #[test]
     fn sizes_beyond_the_largest_are_refused() {
-        assert_eq!(Hex::parse_start(" 13 "), Ok(Hex::with_size(13)));
-        for wrong in ["", "0", "14", "-1", "2.5", "x", "269", "7x7"] {
+        assert_eq!(Hex::parse_start("13"), Ok(Hex::with_size(13)));
+        for wrong in ["", "0", "14", "-1", "+7", "07", " 7", "7\n", "2.5", "x", "269", "7x7", "\u{667}"] {
             let error = Hex::parse_start(wrong).expect_err(wrong);
             assert_eq!(error, Error::InvalidArgument(format!("size must be a whole number from 1 to 13, not {wrong}")));
         }

@@ -16,7 +16,7 @@ pub use game::{unpack_observation, Action, BoardStyle, Dimensions, Game, Symmetr
 pub use world::{Compiled, Latent, PythonGame, World};
 
 /// The registry of compiled games: calls `$then!` with its arguments and, for each game, the class in Python, the state, and in games
-/// with several starts the argument of the constructor, which `Game::parse_start` reads, with the signature.
+/// with several starts the argument of the constructor, which `Game::parse_start` reads, with the signature and its documentation.
 #[macro_export]
 macro_rules! for_each_game {
     ($then:ident $($arguments:tt)*) => {
@@ -25,8 +25,10 @@ macro_rules! for_each_game {
             [ConnectFour, $crate::games::connect_four::ConnectFour]
             [Othello, $crate::games::othello::Othello]
             [Breakthrough, $crate::games::breakthrough::Breakthrough]
-            [Hex, $crate::games::hex::Hex, size "(size=11)"]
-            [Chess, $crate::games::chess::Chess, fen "(fen=None)"]
+            [Hex, $crate::games::hex::Hex, size "(size=11)" "`Hex(size)` is a rhombus of `size` x `size` hexagons, from 1 to 13. \
+                Player 0 (X) connects the top edge with the bottom, player 1 (O) the left edge with the right. Action \
+                `row * size + column` is written as column and row from the top left: `b3`."]
+            [Chess, $crate::games::chess::Chess, fen "(fen=None)" "`Chess(fen)` is the position of a FEN. Actions are written in UCI notation: `e2e4`."]
         }
     };
 }

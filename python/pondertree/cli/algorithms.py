@@ -118,7 +118,8 @@ def configure(position: Position, arguments: argparse.Namespace) -> Configuratio
 
 
 def _load(player: str, position: Position) -> Any:
-    from pondertree.networks import check_player_game, load_for_one_tree
+    from pondertree.evaluators.protocol import check_player_game
+    from pondertree.networks import load_for_one_tree
 
     network = load_for_one_tree(player)
     check_player_game(network, position.info)

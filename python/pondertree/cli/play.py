@@ -17,6 +17,7 @@ from pondertree.cli.search_report import Report, count_text, fit
 from pondertree.cli.searcher import EXIT_INTERRUPTED, Searcher, run_search
 from pondertree.errors import GameContractError, GameOverError, InvalidActionError, InvalidArgumentError
 from pondertree.game import is_over
+from pondertree.games.board_svg import piece_colours
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -103,13 +104,15 @@ def read_side(text: str, position: Position) -> tuple[int, ...]:
     sides |= {name.lower(): (player,) for player, name in enumerate(names)}
     sides |= {str(player + 1): (player,) for player in range(count)}
     sides |= dict(list({"first": (0,), "second": (1,)}.items())[:count])
+    colours = piece_colours(type(position.state)) or ()
+    sides |= {colour: (player,) for player, colour in enumerate(colours)}
     users: set[int] = set()
     for part in text.lower().split(","):
         if part.strip() not in sides:
             known = "first, second, both" if count == 2 else "all"
             numbers = "1" if count == 1 else f"1 to {count}"
             raise InvalidArgumentError(
-                f"--side: invalid choice: {text!r} (choose {known}, none, {numbers}, {', '.join(names)})"
+                f"--side: invalid choice: {text!r} (choose {known}, none, {numbers}, {', '.join([*names, *colours])})"
             )
         users.update(sides[part.strip()])
     return tuple(sorted(users))
@@ -216,10 +219,14 @@ class GameSession:
         return ", ".join(parts)
 
     def example(self) -> str:
-        """Describes the move notation by a legal move."""
-        position = self.engine.position
-        actions = [int(action) for action in position.state.legal_actions()]
-        action = actions[(len(actions) - 1) // 2]
+        """Describes the move notation by a legal move, of a user as soon as one is to move."""
+        position = after = self.engine.position
+        while not is_over(after.state):
+            position, actions = after, [int(action) for action in after.state.legal_actions()]
+            action = actions[(len(actions) - 1) // 2]
+            if position.state.to_play in self.users:
+                break
+            after = position.play(action)
         also = f" (or {position.state.action_to_string(action)})" if position.game == "chess" else ""
         return f"a move such as {position.write(action)}{also}"
 

@@ -102,6 +102,8 @@ def _run(arguments: argparse.Namespace) -> int:
         print()
     else:
         print(f"{result.games:,} games, {result.positions:,} positions, {result.steps:,} steps in {result.out}")
+        if result.finished and not result.games:
+            print("no game was finished before the limit, so nothing was learned: give more --minutes and --resume")
         print(f"report: {report}")
         label = "watch it play" if play is not None and "--side" in play else "play against it"
         print(f"in Python: {python}" if play is None else f"{label}: {shell_line(play)}")
@@ -138,25 +140,26 @@ def next_step(config: Config, out: str, factory: Any) -> tuple[list[str] | None,
 
 def make_config(arguments: argparse.Namespace) -> Config:
     """Merges the defaults of the game (or the resumed configuration), the file, and the arguments, in this order."""
-    from pondertree.learn import Config, read_config
-    from pondertree.learn.config import game_spec, usual_algorithm, with_defaults
+    from pondertree.learn import Config
+    from pondertree.learn.config import config_file, game_spec, usual_algorithm, with_defaults
     from pondertree.learn.data import stored_config
 
-    if arguments.config is not None:
-        configured = read_config(Path(arguments.config), Config(game=arguments.game)).game
+    given_file = None if arguments.config is None else config_file(Path(arguments.config))
+    if given_file is not None:
+        configured = given_file(Config(game=arguments.game)).game
         if (games.known(configured) or configured) != (games.known(arguments.game) or arguments.game):
             raise InvalidArgumentError(f"config {arguments.config!r} is for {configured}, not for {arguments.game}")
     stored = (
         stored_config(check_path(arguments.out, "--out", "checkpoints")) if arguments.resume and arguments.out else None
     )
+    stored_file = None if stored is None else config_file(stored)
     base = Config(game=arguments.game, algorithm=arguments.algorithm or usual_algorithm(arguments.game))
-    for file in (stored, arguments.config):
+    for file in (stored_file, given_file):
         if file is not None and arguments.algorithm is None:
-            base = base.with_values(algorithm=read_config(Path(file), base).algorithm)
+            base = base.with_values(algorithm=file(base).algorithm)
     spec = game_spec(arguments.game, rewards=base.algorithm == "muzero")
-    config = with_defaults(base, spec, on_gpu(arguments.device)) if stored is None else read_config(stored, base)
-    if arguments.config is not None:
-        config = read_config(Path(arguments.config), config)
+    config = with_defaults(base, spec, on_gpu(arguments.device)) if stored_file is None else stored_file(base)
+    config = config if given_file is None else given_file(config)
     given: dict[str, Any] = {
         name: getattr(arguments, name) for name in ("out", "algorithm", "minutes", "games", "steps", "device", "seed")
     }

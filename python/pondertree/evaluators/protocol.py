@@ -14,6 +14,7 @@ from pondertree.evaluators.awaiting import awaited
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.outputs import check_policy, check_values
 from pondertree.game import GameInfo
+from pondertree.games import BY_NAME, name_of_info
 from pondertree.validation import shown
 
 
@@ -117,3 +118,27 @@ def evaluate_batch(evaluator: Any, batch: Batch) -> EvaluatorOutput:
         policy = check_policy(policy, (len(packed.legal_actions),), packed.legal_offsets)
     values = check_values(values, batch.rows, batch.num_players, batch.info)
     return EvaluatorOutput(policy, values, policy_of(evaluator) == "probabilities")
+
+
+def check_player_game(player: Any, info: GameInfo) -> None:
+    """Raises `InvalidArgumentError` if a loaded player was trained on another game; other evaluators pass.
+
+    Compares the number of actions and, for compiled games, the name and the shape of observations: a game written in
+    Python may have had another name during training.
+    """
+    about = getattr(player, "about", None)
+    if not isinstance(about, dict):
+        return
+    trained, expected = str(about.get("game", "")), name_of_info(info)
+    network = about.get("network")
+    network = network if isinstance(network, dict) else {}
+    actions, shape = network.get("num_actions"), network.get("shape")
+    are_compiled = trained.partition(":")[0] in BY_NAME and info.compiled
+    if (are_compiled and trained != expected) or (trained and actions not in (None, info.num_actions)):
+        raise InvalidArgumentError(f"this is a player of {trained}, not of {expected}")
+    expected_shape = list(info.observation_shape) if info.compiled else shape
+    if actions not in (None, info.num_actions) or shape not in (None, expected_shape):
+        raise InvalidArgumentError(
+            f"this player is not one of {expected}: it has {actions} actions and observations of shape {shape}, "
+            f"the game {info.num_actions} and {expected_shape}"
+        )

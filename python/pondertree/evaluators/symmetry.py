@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,22 +24,15 @@ from pondertree.evaluators.dispatch import (
     observation_keys,
 )
 from pondertree.games import by_name, registered
-
-
-class Symmetry(NamedTuple):
-    """A permutation of cells with the corresponding permutation of actions."""
-
-    cells: NDArray[np.int64]
-    """Cell i of the transformed board is cell `cells[i]` of the board (without a board: of the flat observation)."""
-    actions: NDArray[np.int64]
-    """Action a on the board is action `actions[a]` on the transformed one."""
+from pondertree.games.symmetry import Symmetry as Symmetry
+from pondertree.games.symmetry import checked_symmetries
 
 
 def symmetries_of(game: Any) -> list[Symmetry]:
     """Returns the symmetries of a game (its name, class or a state), the identity first.
 
-    They come from `symmetries()` of a state: pairs (cells, actions) as in `Symmetry`. Connect 4 has 2, tic-tac-toe and
-    Othello 8, chess only the identity.
+    They come from `symmetries()` of a state: pairs (cells, actions) as in `Symmetry`. Tic-tac-toe and Othello have 8,
+    Connect 4, Breakthrough and Hex 2, chess only the identity.
     """
     if isinstance(game, str):
         game = by_name(game)
@@ -48,23 +41,6 @@ def symmetries_of(game: Any) -> list[Symmetry]:
     if isinstance(game, type) or not hasattr(game, "symmetries"):
         raise InvalidArgumentError(f"{validation.shown(game)} is no compiled game and no state with symmetries()")
     return checked_symmetries(game.symmetries())
-
-
-def checked_symmetries(given: Any) -> list[Symmetry]:
-    """Validates pairs of permutations, all of the same two lengths."""
-    try:
-        symmetries = [Symmetry(*(np.asarray(part).astype(np.int64, casting="safe") for part in pair)) for pair in given]
-    except (TypeError, ValueError) as error:
-        raise InvalidArgumentError(f"symmetries must be pairs (cells, actions) of whole numbers: {error}") from error
-    if not symmetries:
-        raise InvalidArgumentError("symmetries is empty: give at least the identity")
-    for number, symmetry in enumerate(symmetries):
-        for name, part, first in zip(Symmetry._fields, symmetry, symmetries[0], strict=True):
-            if part.ndim != 1 or not np.array_equal(np.sort(part), np.arange(first.size)):
-                raise InvalidArgumentError(
-                    f"symmetries[{number}].{name} must hold every number from 0 to {first.size - 1} once"
-                )
-    return symmetries
 
 
 class Symmetric(Wrapper):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree.errors import GameContractError, InvalidArgumentError, PondertreeError
-from pondertree.game import COMPILED, CompiledGame, GameInfo
+from pondertree.game import COMPILED, CompiledGame, GameInfo, describe
 from pondertree.games import connect_four
 from pondertree.games.compiled import *  # noqa: F403
 from pondertree.games.dict_state import DictState
@@ -55,10 +55,14 @@ def _compiled(name: str) -> Any:
     game = _NAMES.get(first)
     if game is None or not colon:
         return None if game is None else game.state
-    if game.start != "size" or not size.isdecimal():
-        return None
-    sized = SizedGame(game.state, int(size))
-    return game.state if sized() == game.state() else sized
+    if game.start != "size":
+        raise InvalidArgumentError(f"there is no game {validation.shown(name)}: {game.command} has one size")
+    try:
+        start = game.state(size)
+    except InvalidArgumentError as error:
+        example = f"{game.command}:{describe(game.state()).observation_shape[2]}"
+        raise InvalidArgumentError(f"there is no game {validation.shown(name)} (as in {example}): {error}") from None
+    return game.state if start == game.state() else SizedGame(game.state, int(size))
 
 
 def known(name: Any) -> Any:
@@ -85,9 +89,10 @@ def started(factory: Any, name: str) -> Any:
 def find(name: str) -> Any:
     """Returns the factory of a compiled game's starting states, or the object at `module:Class` of a game in Python."""
     module, _, attribute = validation.text(name, "name").partition(":")
-    factory = _compiled(name)
-    if factory is not None or not attribute:
-        return factory or by_name(name)
+    # A module may have the name of a compiled game, but no attribute that of a size.
+    is_attribute = attribute.replace(".", "").isidentifier()
+    if not attribute or (module.lower() in _NAMES and not (is_attribute and importlib.util.find_spec(module))):
+        return by_name(name)
     try:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):

@@ -193,7 +193,7 @@ def board_svg(state: Any, last_move: str = "") -> str | None:
     if not style.fills_last_move:
         content += f'<path d="{_circles(marked, 3)}" fill="{INK if game.board == "holes" else LAST}"/>'
     # The corners of hexagons and the lines at their edges extend beyond the rows.
-    extra = 3 * bool(style.slant)
+    extra = 4 * bool(style.slant)
     right, below = (place + 10 + extra for place in style.centre((columns - 1, rows - 1)))
     left, above = (MARGIN + extra) * bool(board.rows), (MARGIN + extra) * bool(style.slant)
     for column, name in enumerate(board.columns):

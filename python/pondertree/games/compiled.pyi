@@ -56,6 +56,8 @@ class Breakthrough(CompiledState):
 @final
 class Hex(CompiledState):
     def __new__(cls, size: int = 11) -> Self: ...
+    @property
+    def size(self) -> int: ...
 
 @final
 class Chess(CompiledState):

@@ -94,15 +94,11 @@ class RandomOpenings:
         numbers = Random(fold(self._key, number), PLAYOUT)
         even: Opening | None = None
         fallback: Opening | None = None
+        longest = 0
         for _ in range(MAX_ATTEMPTS):
-            state = self._factory()
-            moves: list[str] = []
-            while len(moves) < self._plies and not is_over(state):
-                legal = state.legal_actions()
-                action = int(legal[numbers.choose(len(legal))])
-                moves.append(move_text(state, action))
-                state = state.play(action)
+            state, moves = _random_moves(self._factory, self._plies, numbers)
             if is_over(state):
+                longest = max(longest, len(moves) - 1)
                 continue
             opening = Opening(tuple(moves))
             fallback = fallback or opening
@@ -114,8 +110,22 @@ class RandomOpenings:
                 even = opening
         chosen = even or fallback
         if chosen is None:
-            raise InvalidArgumentError(f"plies must be smaller: after {self._plies} random moves the game is over")
+            raise InvalidArgumentError(
+                f"plies (--plies) must be at most {longest}: after {self._plies} random moves the game is over"
+            )
         return chosen
+
+
+def _random_moves(factory: Callable[[], Any], plies: int, numbers: Random) -> tuple[Any, list[str]]:
+    """Plays up to `plies` random moves; returns the state and the moves."""
+    state: Any = factory()
+    moves: list[str] = []
+    while len(moves) < plies and not is_over(state):
+        legal = state.legal_actions()
+        action = int(legal[numbers.choose(len(legal))])
+        moves.append(move_text(state, action))
+        state = state.play(action)
+    return state, moves
 
 
 class ListedOpenings:
@@ -149,9 +159,11 @@ Openings = RandomOpenings | ListedOpenings
 
 
 def default_plies(factory: Callable[[], Any]) -> int:
-    """Returns the default number of random plies of an opening."""
+    """Returns the default number of random plies of an opening, less for games that are over by then."""
     game = COMPILED.get(type(factory()))
-    return OTHER_PLIES if game is None else game.opening_plies
+    plies = OTHER_PLIES if game is None else game.opening_plies
+    drawn = (_random_moves(factory, plies, Random(number, PLAYOUT)) for number in range(MAX_ATTEMPTS))
+    return max(0, *(len(moves) - is_over(state) for state, moves in drawn))
 
 
 def make_openings(given: Any, factory: Callable[[], Any], name: str, seed: int, plies: int | None) -> Openings:

@@ -118,7 +118,7 @@ class SearchEntrant(Entrant):
 
     def check(self, info: GameInfo) -> None:
         """Raises an InvalidArgumentError for a game that its network was not trained on."""
-        from pondertree.networks import check_player_game
+        from pondertree.evaluators.protocol import check_player_game
 
         for part in vars(self.search).values():
             check_player_game(part, info)

@@ -9,7 +9,7 @@ from pondertree.optional import lazy_names
 
 if TYPE_CHECKING:
     from pondertree.networks.architecture import Architecture, NetworkConfig
-    from pondertree.networks.loading import check_player_game, export_onnx, is_onnx, load, load_for_one_tree, load_onnx
+    from pondertree.networks.loading import export_onnx, is_onnx, load, load_for_one_tree, load_onnx
     from pondertree.networks.model_architecture import ModelArchitecture
     from pondertree.networks.model_network import ModelNetwork, fresh_model, support_for
     from pondertree.networks.policy_value import PolicyValueNetwork, fresh, outcome_shares, player_of, update_player
@@ -25,7 +25,6 @@ __all__ = [
     "PLAYER",
     "PolicyValueNetwork",
     "STATE",
-    "check_player_game",
     "export_onnx",
     "fresh",
     "fresh_model",
@@ -48,7 +47,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "architecture": ["Architecture", "CHESS_PLANES", "NetworkConfig"],
-        "loading": ["check_player_game", "export_onnx", "is_onnx", "load", "load_for_one_tree", "load_onnx"],
+        "loading": ["export_onnx", "is_onnx", "load", "load_for_one_tree", "load_onnx"],
         "model_architecture": ["ModelArchitecture"],
         "model_network": ["ModelNetwork", "fresh_model", "support_for"],
         "policy_value": ["PolicyValueNetwork", "fresh", "outcome_shares", "player_of", "update_player"],

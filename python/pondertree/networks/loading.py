@@ -14,10 +14,9 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from pondertree import games, validation
+from pondertree import validation
 from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.files import check_path, check_writable, reading, write_bytes
-from pondertree.game import GameInfo
 from pondertree.networks.numpy_player import load_numpy_player
 from pondertree.networks.run_files import PLAYER, is_intact, list_checkpoints, read_about
 from pondertree.optional import require
@@ -142,30 +141,6 @@ def newest_player(folder: Path) -> Path:
         if place:
             warnings.warn(f"{str(checkpoint / PLAYER)!r} is damaged: using the previous checkpoint", stacklevel=4)
     raise StorageError(f"no player in {str(folder / 'checkpoints')!r} is intact")
-
-
-def check_player_game(player: Any, info: GameInfo) -> None:
-    """Raises `InvalidArgumentError` if a loaded player was trained on another game; other evaluators pass.
-
-    Compares the number of actions and, for compiled games, the name and the shape of observations: a game written in
-    Python may have had another name during training.
-    """
-    about = getattr(player, "about", None)
-    if not isinstance(about, dict):
-        return
-    trained, expected = str(about.get("game", "")), games.name_of_info(info)
-    network = about.get("network")
-    network = network if isinstance(network, dict) else {}
-    actions, shape = network.get("num_actions"), network.get("shape")
-    are_compiled = trained.partition(":")[0] in games.BY_NAME and info.compiled
-    if (are_compiled and trained != expected) or (trained and actions not in (None, info.num_actions)):
-        raise InvalidArgumentError(f"this is a player of {trained}, not of {expected}")
-    expected_shape = list(info.observation_shape) if info.compiled else shape
-    if actions not in (None, info.num_actions) or shape not in (None, expected_shape):
-        raise InvalidArgumentError(
-            f"this player is not one of {expected}: it has {actions} actions and observations of shape {shape}, "
-            f"the game {info.num_actions} and {expected_shape}"
-        )
 
 
 def export_onnx(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[Path]:

@@ -16,6 +16,7 @@ from pondertree import validation
 from pondertree.config import SearchConfig, SearchOptions
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators.awaiting import in_worker
+from pondertree.evaluators.protocol import check_player_game
 from pondertree.game import GameInfo, describe, game_is_over, is_over
 from pondertree.games import name_of_info
 from pondertree.games.chess_interop import adapt_state, to_state, to_states
@@ -120,6 +121,9 @@ class Search(SearchOptions, ABC):
         if len(states) == 0:
             raise InvalidArgumentError("states is empty: give at least one state")
         info = check_states(states, self.describe)
+        if info.compiled:
+            for part in vars(self).values():
+                check_player_game(part, info)
         given = None if seeds is None else validation.per_row(seeds, len(states), "seeds", validation.whole_number)
         config = self.config(info)
         world = self.world(info, config)

@@ -24,6 +24,7 @@ from pondertree.game import (
 from pondertree.games.playout import own_playout
 from pondertree.games.purity import ADVICE
 from pondertree.games.state_attributes import attributes, drawn_from, generator_states, is_same, parts
+from pondertree.games.symmetry import checked_symmetries
 from pondertree.random import Random
 from pondertree.validation import shown
 
@@ -47,6 +48,7 @@ RULES = {
     "equality": "where a class defines ==, the same actions give equal states, with equal hashes if it has any",
     "randomness": "states carry no random generator that play draws from: copies of a state would foresee its numbers",
     "playout": "simulateRandomPlayout(player, max_depth) gives a number, in [-1, 1] unless the game has rewards()",
+    "symmetries": "symmetries() are pairs of permutations, of cells and of actions, that commute with play",
     "end": "games end",
 }
 
@@ -76,6 +78,7 @@ class GameChecker:
         kind: Any = type(start)
         self.compares = kind.__eq__ is not object.__eq__
         self.hashes = self.compares and kind.__hash__ is not None
+        self.has_symmetries = self.has_observation and callable(getattr(start, "symmetries", None))
         self.draws = kind.__repr__ is not object.__repr__
 
     def play_game(self, random: Random, max_moves: int) -> int:
@@ -114,6 +117,8 @@ class GameChecker:
         else:
             self.unfinished += 1
         self.replay(states, readings)
+        if self.has_symmetries:
+            self.check_symmetries(states)
         return len(self.path)
 
     def describe(self, state: Any) -> GameInfo:
@@ -317,6 +322,33 @@ class GameChecker:
             if self.compares:
                 self.check_equal(state, repeat)
 
+    def check_symmetries(self, states: list[Any]) -> None:
+        """Compares a game with its images under the symmetries that leave the start unchanged."""
+        path = self.path
+        self.state = start = states[0]
+        with self.under("symmetries", InvalidArgumentError):
+            symmetries = checked_symmetries(self.ask("symmetries", "symmetries()", start.symmetries))
+        for number, (cells, actions) in enumerate(symmetries):
+            self.state, self.path = start, []
+            if actions.size != self.info.num_actions or start.observation().size % cells.size:
+                self.fail(
+                    "symmetries",
+                    f"symmetries()[{number}] permutes {cells.size} cells and {actions.size} actions; "
+                    f"observations have the shape {self.shape}, and there are {self.info.num_actions} actions",
+                )
+            boards = [state.observation().reshape(-1, cells.size)[:, cells] for state in states]
+            for ply, (state, board) in enumerate(zip(states, boards, strict=True)):
+                if ply:
+                    self.path.append(int(actions[path[ply - 1]]))
+                    self.state = self.ask("symmetries", f"play({self.path[-1]})", self.state.play, self.path[-1])
+                legal = sorted(int(actions[action]) for action in state.legal_actions())
+                same = legal == sorted(self.state.legal_actions())
+                if not same or not np.array_equal(board.ravel(), self.state.observation().ravel()):
+                    if not ply:
+                        break
+                    self.fail("symmetries", f"symmetries()[{number}] of the game {path[:ply]} is not this game")
+        self.path = path
+
     def compare_replayed(self, repeat: Any, known: dict[str, Any]) -> None:
         """Compares a state with the properties of the first result of the same actions."""
         for name, now in self.read_again(repeat).items():
@@ -343,11 +375,11 @@ class GameChecker:
             self.fail("equality", f"{what} raised {type(error).__name__}: {error}{hint}", error)
 
     @contextmanager
-    def under(self, rule: str) -> Iterator[None]:
-        """Reports violations that the checks of a search find, under a rule."""
+    def under(self, rule: str, kind: type[Exception] = GameContractError) -> Iterator[None]:
+        """Reports violations that other checks find, under a rule."""
         try:
             yield
-        except GameContractError as error:
+        except kind as error:
             self.fail(rule, str(error))
 
     def ask(self, rule: str, what: str, question: Callable[..., Any], *arguments: Any) -> Any:

@@ -254,7 +254,8 @@ DEFAULT_EVALUATION = Pesto()
 
 def open_network(path: str, threads: int) -> Any:
     """Loads the network of an ONNX file or of a training run."""
-    from pondertree.networks import check_player_game, is_onnx, load, load_onnx
+    from pondertree.evaluators.protocol import check_player_game
+    from pondertree.networks import is_onnx, load, load_onnx
 
     player = load_onnx(path, threads) if is_onnx(path) else load(path)
     check_player_game(player, describe(Chess()))

@@ -2,7 +2,7 @@
 
 from pondertree.learn.config.defaults import default_config, usual_algorithm, with_defaults
 from pondertree.learn.config.game_spec import GameSpec, game_spec, next_state, read_observation
-from pondertree.learn.config.schema import Config, data_of_text, field_names, read_config, text_of_config
+from pondertree.learn.config.schema import Config, config_file, data_of_text, field_names, read_config, text_of_config
 from pondertree.learn.config.sections import (
     OPPONENT,
     EvaluationConfig,
@@ -23,6 +23,7 @@ __all__ = [
     "OPPONENT",
     "ReplayConfig",
     "SelfPlayConfig",
+    "config_file",
     "data_of_text",
     "default_config",
     "field_names",

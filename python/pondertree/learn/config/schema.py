@@ -9,7 +9,7 @@ import inspect
 import os
 import textwrap
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -130,8 +130,19 @@ MAX_TEXT_LENGTH, MAX_DOTS = 1 << 18, 200
 
 def read_config(path: Path, base: Config) -> Config:
     """Returns `base` with the values of a TOML file; unknown keys are refused with a suggestion."""
+    return config_file(path)(base)
+
+
+def config_file(path: Path) -> Callable[[Config], Config]:
+    """Reads a TOML file once, since it may be a pipe; the returned function is `read_config` for any base."""
     with reading(path, "a configuration") as file:
-        return config_of_text(file.read_text(encoding="utf-8"), base)
+        text = file.read_text(encoding="utf-8")
+
+    def with_file(base: Config) -> Config:
+        with reading(path, "a configuration"):
+            return config_of_text(text, base)
+
+    return with_file
 
 
 def config_of_text(text: str, base: Config) -> Config:

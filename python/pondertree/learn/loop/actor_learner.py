@@ -46,6 +46,9 @@ def run_synchronously(session: Session, limits: Limits, after_round: AfterRound)
         else:
             finished: list[GameRecord] = []
             for _ in range(session.config.cycle_moves):
+                # Within a cycle only the clock can reach a limit: without minutes, every cycle is a whole one.
+                if limits.progress >= 1.0:
+                    break
                 finished += session.play_move(counters.step)
             games = session.take_games(finished)
             counters.round += 1
