@@ -145,7 +145,7 @@ Step = tuple[str, int]
 
 
 def run_steps(tree: Any, steps: Sequence[Step], noise: bool) -> None:
-    """Runs simulations, with noise (True, False) or without a change, and moves."""
+    """Runs simulations, with noise (True, False) or without a change, some of a search of twelve, and moves."""
     for kind, number in steps:
         if kind == "advance":
             result = tree.result()
@@ -157,6 +157,9 @@ def run_steps(tree: Any, steps: Sequence[Step], noise: bool) -> None:
         elif kind == "reset":
             if hasattr(tree.state, "legal_actions"):
                 tree.reset(tree.state)
+        elif kind == "step":
+            for _ in range(number % 8):
+                tree.step(of=12)
         else:
             tree.simulate(number, add_noise={"noise": True, "clean": False}.get(kind) if noise else None)
 

@@ -10,7 +10,7 @@ use crate::search::noise::Noise;
 use crate::search::path::{TraceRow, TraceStep};
 use crate::search::sequential_halving::Schedule;
 use crate::search::snapshot::{Snapshot, SnapshotColumns};
-use crate::search::terms::TermColumns;
+use crate::search::terms::{TermColumns, TermWriter};
 use crate::search::tree_search::TreeSearch;
 
 /// Upper bound of the simulations of a restored search, far from overflows.
@@ -22,7 +22,8 @@ macro_rules! search_columns {
     ($then:ident) => {
         $then! {
             /// The number of simulations at which the search stops, the one when this limit was set, whether the root was analyzed,
-            /// the ply of the root in `killers`, the number of slots, and the simulations that were planned.
+            /// the ply of the root in `killers`, the number of slots, the simulations that were planned, and the
+            /// first one of the schedule.
             counters: u64,
             /// The blocks and words in use (`Tree::extent`), on which `max_memory` depends.
             extent: u64,
@@ -36,6 +37,8 @@ macro_rules! search_columns {
             schedule_visits: u32,
             /// Gumbel number plus logit.
             schedule_score: f64,
+            /// Its visit count of each simulation, which the chosen move has, as far as it is planned.
+            schedule_considered: u32,
             /// The schedule before it: actions, or empty.
             previous_action: u16,
             /// Visits at its first simulation.
@@ -62,8 +65,10 @@ macro_rules! search_columns {
             trace_score: f64,
             /// The terms of each step: numbers of shared terms, of names, of edges.
             term_counts: u32,
-            /// The names of terms.
-            term_names: u8,
+            /// The different names as text, each with a line feed after it.
+            term_text: u8,
+            /// The names of terms, as their numbers in this text.
+            term_names: u16,
             /// The kind of each value: 0 missing, 1 a whole number, 2 a number, 3 a flag, 4 a name.
             term_kinds: u8,
             /// Their bits.
@@ -98,14 +103,24 @@ impl<W: World> TreeSearch<W> {
         let (previous_action, previous_visits, previous_score) = schedule(&state.previous_schedule);
         let (root_ply, killers, [history_first, history_second]) = state.history_table.to_columns();
         let noise = |noise: Noise| vec![noise.alpha, f64::from(u8::from(noise.spread)), noise.epsilon];
+        let (first, schedule_considered) = state.schedule.as_ref().map(|schedule| schedule.plan()).unwrap_or_default();
         let mut columns = SearchColumns {
-            counters: vec![state.simulation_limit, state.limit_start, u64::from(state.root_analyzed), root_ply, 0, state.planned_limit],
+            counters: vec![
+                state.simulation_limit,
+                state.limit_start,
+                u64::from(state.root_analyzed),
+                root_ply,
+                0,
+                state.planned_limit,
+                first,
+            ],
             extent: self.tree().extent().to_vec(),
             pending_noise: state.noise.map(noise).unwrap_or_default(),
             gumbel_numbers: state.gumbel.clone().unwrap_or_default(),
             schedule_action,
             schedule_visits,
             schedule_score,
+            schedule_considered,
             previous_action,
             previous_visits,
             previous_score,
@@ -132,9 +147,12 @@ impl<W: World> TreeSearch<W> {
         if snapshot.tree.shape() != config.shape() {
             return refuse("shape is that of another search or game");
         }
-        let &[simulation_limit, limit_start, root_analyzed, root_ply, _, planned_limit] = &columns.counters[..] else {
-            return refuse("counters must have 6 entries");
+        let &[simulation_limit, limit_start, root_analyzed, root_ply, _, planned_limit, first] = &columns.counters[..] else {
+            return refuse("counters must have 7 entries");
         };
+        if first > snapshot.simulations {
+            return refuse(format!("the schedule begins at simulation {first} of {}", snapshot.simulations));
+        }
         if planned_limit < simulation_limit {
             return refuse(format!("{planned_limit} simulations are planned and {simulation_limit} allowed"));
         }
@@ -155,8 +173,8 @@ impl<W: World> TreeSearch<W> {
         if !(numbers.is_empty() || numbers.len() == config.num_actions) || numbers.iter().any(|number| !number.is_finite()) {
             return refuse("gumbel_numbers must be a finite number for each action");
         }
-        let schedule = |actions: &[u16], bases: &[u32], draws: &[f64]| {
-            let schedule = Schedule::from_columns(actions, bases, draws)?;
+        let schedule = |actions: &[u16], bases: &[u32], draws: &[f64], plan: (u64, &[u32])| {
+            let schedule = Schedule::from_columns(actions, bases, draws)?.with_plan(plan.0, plan.1);
             Ok::<_, Error>((!actions.is_empty()).then(|| Arc::new(schedule)))
         };
         let Snapshot { tree, key, simulations, root_state, bounds, forced_depth, .. } = snapshot;
@@ -167,8 +185,9 @@ impl<W: World> TreeSearch<W> {
         }
         let mut search = Self::new(tree, root, key, forced_depth);
         let state = &mut search.search_state;
-        state.schedule = schedule(&columns.schedule_action, &columns.schedule_visits, &columns.schedule_score)?;
-        state.previous_schedule = schedule(&columns.previous_action, &columns.previous_visits, &columns.previous_score)?;
+        state.schedule =
+            schedule(&columns.schedule_action, &columns.schedule_visits, &columns.schedule_score, (first, &columns.schedule_considered))?;
+        state.previous_schedule = schedule(&columns.previous_action, &columns.previous_visits, &columns.previous_score, (0, &[]))?;
         let history = [&columns.history_first[..], &columns.history_second[..]];
         state.history_table = HistoryTable::from_columns(root_ply, &columns.killers, history, config.num_actions).or_else(refuse)?;
         state.trace = columns.read_trace().or_else(refuse)?;
@@ -182,7 +201,7 @@ impl<W: World> TreeSearch<W> {
 
 impl SearchColumns {
     fn write_trace(&mut self, trace: &[TraceRow]) {
-        let mut terms = TermColumns::default();
+        let mut writer = TermWriter::default();
         for row in trace {
             self.trace_rows.extend([row.simulation, row.steps.len() as u64, row.values.len() as u64]);
             self.trace_values.extend(&row.values);
@@ -191,10 +210,11 @@ impl SearchColumns {
                 self.trace_steps.extend([i32::from(step.action), scores.map_or(-1, |scores| scores.len() as i32)]);
                 self.trace_action.extend(scores.unwrap_or_default().iter().map(|&(action, _)| action));
                 self.trace_score.extend(scores.unwrap_or_default().iter().map(|&(_, score)| score));
-                terms.push(&step.terms);
+                writer.push(&step.terms);
             }
         }
-        (self.term_counts, self.term_names, self.term_kinds, self.term_values) = (terms.counts, terms.names, terms.kinds, terms.values);
+        let TermColumns { counts, text, names, kinds, values } = writer.columns;
+        (self.term_counts, self.term_text, self.term_names, self.term_kinds, self.term_values) = (counts, text, names, kinds, values);
     }
 
     fn read_trace(&self) -> Result<Vec<TraceRow>, &'static str> {
@@ -203,6 +223,7 @@ impl SearchColumns {
         }
         let terms = TermColumns {
             counts: self.term_counts.clone(),
+            text: self.term_text.clone(),
             names: self.term_names.clone(),
             kinds: self.term_kinds.clone(),
             values: self.term_values.clone(),

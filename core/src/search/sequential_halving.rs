@@ -123,6 +123,17 @@ impl Schedule {
         Ok(Self::of_moves(0, Vec::new(), moves))
     }
 
+    /// Returns its first simulation, and the visit count of each simulation.
+    pub(crate) fn plan(&self) -> (u64, Vec<u32>) {
+        (self.first_simulation, self.considered_visits.clone())
+    }
+
+    /// Returns it with the plan of simulations from `first_simulation` on.
+    #[must_use]
+    pub(crate) fn with_plan(self, first_simulation: u64, considered_visits: &[u32]) -> Self {
+        Self { first_simulation, considered_visits: considered_visits.to_vec(), ..self }
+    }
+
     fn of_moves(first_simulation: u64, considered_visits: Vec<u32>, moves: Vec<RootCandidate>) -> Self {
         let mut ranks = vec![u16::MAX; moves.iter().map(|candidate| usize::from(candidate.action) + 1).max().unwrap_or(0)];
         for (rank, candidate) in moves.iter().enumerate() {
@@ -325,8 +336,7 @@ fn nearness_of_untried(wanted: u32) -> i64 {
 }
 
 /// Returns place, Gumbel number times scale, and logit of each edge, in ascending order of actions. The highest logit is 0, unless all
-/// priors are 0 (a root that is not evaluated): then all are -inf. `given` are
-/// Gumbel numbers by action, drawn if None.
+/// priors are 0 (a root that is not evaluated): then all are -inf. `given` are Gumbel numbers by action, drawn if None.
 fn gumbels_and_logits<'a>(
     edges: &'a Edges<'a>,
     mut random: Random,

@@ -1,5 +1,8 @@
 //! Simulations inside the engine, one after another.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use crate::games::analysis::{LeafAnalysis, ProvenResult};
 use crate::games::World;
 use crate::runtime::random::fold;
@@ -12,8 +15,6 @@ use crate::search::sequential_halving::Schedule;
 use crate::search::tree_search::{SearchState, Stop, MAX_SCHEDULE, ROOT_EVALUATION, SIMULATIONS_PER_CHECK};
 use crate::search::{backup, expand, interleaved, leaf_analysis};
 use crate::tree::{NodeIndex, Tree, ROOT, UNPROVEN};
-use std::collections::HashMap;
-use std::sync::Arc;
 
 impl<W: World> SearchState<W> {
     /// Calls `work` with one of this thread's descents.

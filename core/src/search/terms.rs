@@ -1,6 +1,7 @@
 //! What the scores of a choice are made of. Terms are computed for records alone, apart from the formulas of the descent, which
 //! recording must not slow down.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::games::analysis::LeafAnalysis;
@@ -43,70 +44,64 @@ impl<T: Into<Term>> From<Option<T>> for Term {
     }
 }
 
-/// The names of terms, and those that are values, by their numbers in files. New ones are added at the end.
-const NAMES: &[&str] = &[
-    "action",
-    "visits",
-    "in_flight",
-    "total",
-    "proven",
-    "prior",
-    "clean_prior",
-    "category",
-    "reward",
-    "discount",
-    "value",
-    "virtual_loss",
-    "q",
-    "first_play_urgency",
-    "normalized_q",
-    "exploration",
-    "forced_visits",
-    "completed_q",
-    "sigma",
-    "improved_policy",
-    "visit_share",
-    "gumbel",
-    "logit",
-    "scheduled_visits",
-    "considered",
-    "excluded",
-    "score",
-    "player",
-    "rule",
-    "how",
-    "exploration_weight",
-    "low",
-    "scale",
-    "mixed_value",
-    "sigma_weight",
-    "span",
-    "considered_visits",
-    "considered_actions",
-    "untried",
-    "forced",
-    "halving",
-    "ucb1",
-    "puct",
-    "log_puct",
-];
+thread_local! {
+    /// The names that this thread has read from files.
+    static NAMES: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Longest name of a term, and most names that a process keeps per thread.
+const MAX_NAME: usize = 48;
+const MAX_NAMES: usize = 1024;
+
+/// Returns a name that was read from a file, kept for the life of the process; None for what is no name.
+fn intern(name: &str) -> Option<&'static str> {
+    let is_name = (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
+    NAMES.with_borrow_mut(|names| match names.iter().find(|&&known| known == name) {
+        Some(&known) => Some(known),
+        None if is_name && names.len() < MAX_NAMES => {
+            names.push(Box::leak(name.into()));
+            names.last().copied()
+        }
+        None => None,
+    })
+}
 
 /// Terms as columns of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TermColumns {
     /// Of each choice the numbers of its shared terms, of names of its edges' terms, and of edges.
     pub counts: Vec<u32>,
-    /// The names of shared terms and of edges' terms, as their places in `NAMES`.
-    pub names: Vec<u8>,
+    /// The different names as text, each with a line feed after it.
+    pub text: Vec<u8>,
+    /// The names of shared terms and of edges' terms, as their numbers in `text`.
+    pub names: Vec<u16>,
     /// The kind of each value: 0 missing, 1 a whole number, 2 a number, 3 a flag, 4 a name.
     pub kinds: Vec<u8>,
     /// The bits of each value.
     pub values: Vec<u64>,
 }
 
-impl TermColumns {
-    fn name(&mut self, name: &str) {
-        self.names.extend(NAMES.iter().position(|&known| known == name).map(|place| place as u8));
+/// Writes terms to columns.
+#[derive(Debug, Default)]
+pub(crate) struct TermWriter {
+    pub columns: TermColumns,
+    known: Vec<&'static str>,
+}
+
+impl TermWriter {
+    /// Returns the number of a name.
+    fn number(&mut self, name: &'static str) -> u16 {
+        let place = self.known.iter().position(|&known| known == name).unwrap_or_else(|| {
+            self.known.push(name);
+            self.columns.text.extend(name.bytes().chain([b'\n']));
+            self.known.len() - 1
+        });
+        place as u16
+    }
+
+    fn name(&mut self, name: &'static str) {
+        let number = self.number(name);
+        self.columns.names.push(number);
     }
 
     fn value(&mut self, term: Term) {
@@ -115,33 +110,36 @@ impl TermColumns {
             Term::Whole(number) => (1, number as u64),
             Term::Number(number) => (2, number.to_bits()),
             Term::Flag(flag) => (3, u64::from(flag)),
-            Term::Name(name) => (4, NAMES.iter().position(|&known| known == name).unwrap_or(NAMES.len()) as u64),
+            Term::Name(name) => (4, self.number(name).into()),
         };
-        self.kinds.push(kind);
-        self.values.push(bits);
+        self.columns.kinds.push(kind);
+        self.columns.values.push(bits);
     }
 
     /// Adds the terms of a choice.
     pub(crate) fn push(&mut self, terms: &ChoiceTerms) {
-        self.counts.extend([terms.shared.len() as u32, terms.names.len() as u32, terms.edges.len() as u32]);
+        self.columns.counts.extend([terms.shared.len() as u32, terms.names.len() as u32, terms.edges.len() as u32]);
         for &(name, term) in &terms.shared {
             self.name(name);
             self.value(term);
         }
-        terms.names.iter().for_each(|name| self.name(name));
+        terms.names.iter().for_each(|&name| self.name(name));
         terms.edges.iter().flatten().for_each(|&term| self.value(term));
     }
+}
 
+impl TermColumns {
     /// Returns the terms of all choices; None if the columns do not fit each other.
     pub(crate) fn read(&self) -> Option<Vec<ChoiceTerms>> {
-        let mut names = self.names.iter().map(|&place| NAMES.get(usize::from(place)).copied());
+        let known = std::str::from_utf8(&self.text).ok()?.lines().map(intern).collect::<Option<Vec<_>>>()?;
+        let mut names = self.names.iter().map(|&number| known.get(usize::from(number)).copied());
         let mut name = || names.next().flatten();
         let mut values = self.kinds.iter().zip(&self.values).map(|(&kind, &bits)| match kind {
             0 => Some(Term::Missing),
             1 => Some(Term::Whole(bits as i64)),
             2 => Some(Term::Number(f64::from_bits(bits))),
             3 => Some(Term::Flag(bits != 0)),
-            4 => NAMES.get(usize::try_from(bits).ok()?).map(|&name| Term::Name(name)),
+            4 => known.get(usize::try_from(bits).ok()?).map(|&name| Term::Name(name)),
             _ => None,
         });
         let mut value = || values.next().flatten();

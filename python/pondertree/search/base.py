@@ -197,9 +197,7 @@ class Search(SearchOptions, ABC):
         once are numbered in the order in which they start. Cancelling ends the search after the batch under way, and
         cancels its coroutine.
         """
-        seed, call = self.next_call()
-        search = self.with_seed(seed)
-        search._calls = call
+        search = self.with_seed(*self.next_call())
         return await in_worker(lambda: search.run(state, **arguments))
 
     def _run(

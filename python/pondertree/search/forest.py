@@ -136,7 +136,7 @@ class Forest:
             raise UsageError("this search is already running: an evaluator or another thread must not enter it again")
         if True in noise.values():
             self._world.check_noise()
-        begun = time.perf_counter()
+        begun, has_begun = time.perf_counter(), False
         try:
             # Inside `try`, so that an interrupt never leaves the forest marked as running.
             self._busy = True
@@ -149,6 +149,7 @@ class Forest:
                 self._core.allow(counts)
             else:
                 self._core.begin_step(step, counts[step])
+                has_begun = True
             self._world.prepare_run(counts, is_exact=limit is None and step is None)
             with stopped_by_cancelling(self.stop):
                 if self._world.runs_in_engine:
@@ -156,8 +157,8 @@ class Forest:
                 else:
                     self._run_batches(None if limit is None else begun + limit, progress)
         finally:
-            row = None if step is None else self._core.end_step(step, self._config.options.trace)
             self._busy = False
+            row = self._core.end_step(step, self._config.options.trace) if has_begun and step is not None else None
             passed = time.perf_counter() - begun
             self._elapsed = [elapsed + passed for elapsed in self._elapsed]
         return row

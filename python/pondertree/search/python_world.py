@@ -68,8 +68,8 @@ class PythonWorld(World):
         self.core.restore(None, columns)
         slots, counts = columns["node_slot"].tolist(), columns["node_edges"]
         plies = columns["forced_plies"].tolist() if self._forced_depth else None
-        if plies is not None and len(plies) != len(slots):
-            raise InvalidArgumentError("forced_plies must have an entry for each node")
+        if plies is not None and (columns["forced_plies"].dtype != np.uint8 or len(plies) != len(slots)):
+            raise InvalidArgumentError("forced_plies must have one uint8 for each node")
         ends = np.cumsum(counts, dtype=np.int64)
         linked = np.flatnonzero(columns["edge_child"] >= 0)
         parents = np.searchsorted(ends, linked, side="right")

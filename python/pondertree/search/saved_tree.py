@@ -56,7 +56,7 @@ class ReadOnlyForest:
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise UsageError(f"this tree is read-only: {self._reason}")
 
-    simulate = advance = reset = restrict = skip_root_analysis = stop = trace = _saved = _refuse
+    simulate = step = asimulate = advance = reset = restrict = skip_root_analysis = stop = trace = _saved = _refuse
 
 
 def load_tree(path: str | os.PathLike[str], search: Search | None = None, state: Any = None) -> Tree:
