@@ -48,7 +48,7 @@ MISTAKES = [
     (["play", "go"], "unknown game 'go'"),
     (["play", "conect4"], f"did you mean connect4? The games are {games.KNOWN}, or module:Cl"),
     (["play", "games/mine.py"], "did you mean games.mine:Class"),
-    (["play", "connect4", "--side", "3"], "(choose first, second, both, none, 1 to 2, X, O)"),
+    (["play", "connect4", "--side", "3"], "(choose first, second, both, none, 1 to 2, X, O, red, yellow)"),
     (["play", "examples.games.triangle:Triangle", "--side", "second"], "(choose all, none, 1, Player)"),
     (["play", "connect4", "--level", "11"], "must be a number from 1 to 10, or beginner (1), easy (3), medium (5)"),
     (["play", "connect4", "--level", "3", "--seconds", "1"], "not allowed with argument --level"),

@@ -46,7 +46,7 @@ class LeaseCache(Generic[Item]):
         return iter(list(self._items))
 
 
-@dataclass(slots=True)
+@dataclass
 class TorchGameContext:
     """Buffers and device trees for searches of one compiled game, leased from an evaluator's cache."""
 
