@@ -47,7 +47,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "architecture": ["Architecture", "CHESS_PLANES", "NetworkConfig"],
+        "architecture": ["Architecture", "NetworkConfig"],
         "loading": ["check_player_game", "export_onnx", "is_onnx", "load", "load_for_one_tree", "load_onnx"],
         "model_architecture": ["ModelArchitecture"],
         "model_network": ["ModelNetwork", "fresh_model", "support_for"],
