@@ -38,8 +38,8 @@ class Symmetry(NamedTuple):
 def symmetries_of(game: Any) -> list[Symmetry]:
     """Returns the symmetries of a game (its name, class or a state), the identity first.
 
-    They come from `symmetries()` of a state: pairs (cells, actions) as in `Symmetry`. Connect 4 has 2, tic-tac-toe and
-    Othello 8, chess only the identity.
+    They come from `symmetries()` of a state: pairs (cells, actions) as in `Symmetry`. Tic-tac-toe and Othello have 8,
+    Connect 4, Breakthrough and Hex 2, chess only the identity.
     """
     if isinstance(game, str):
         game = by_name(game)
