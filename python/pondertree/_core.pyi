@@ -17,6 +17,7 @@ __all__ = [
     "MoveWeights",
     "PestoWeights",
     "PlayoutRandom",
+    "RULES",
     "TreeView",
     "_panic_for_tests",
     "categorize",
@@ -34,6 +35,7 @@ __all__ = [
 CONFIG_FIELDS: tuple[str, ...]
 GAMES: list[tuple[str, type[Any], str, str, list[str], list[str], int, str | None, str, int]]
 LARGEST_REWARD: float
+RULES: dict[str, bool]
 
 @final
 class MoveWeights:
