@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"\]\(([^)#\s:]+)[^)]*\)")
 
 
@@ -29,12 +29,13 @@ def linked_files() -> set[Path]:
 
 
 def main(folder: Path) -> int:
-    shutil.rmtree(folder, ignore_errors=True)
+    for made in ("pages", "site"):
+        shutil.rmtree(folder / made, ignore_errors=True)
     for file in linked_files():
         copy = folder / "pages" / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)
-    (folder / "pages/mkdocs.yml").rename(folder / "mkdocs.yml")
+    (folder / "pages/mkdocs.yml").replace(folder / "mkdocs.yml")
     return subprocess.call([sys.executable, "-m", "zensical", "build", "--strict"], cwd=folder)
 
 

@@ -1,10 +1,12 @@
-"""Install hints: commands that work, and none that install a package of that name from the index."""
+"""Install hints: commands that work, and none that install a package of that name from the index. Lazy names."""
 
+import ast
+import inspect
 import json
 import re
 import sys
 import tomllib
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 
 import pytest
@@ -107,3 +109,20 @@ def test_every_hinted_extra_exists() -> None:
     }
     assert found
     assert found <= set(known)
+
+
+LAZY = [path for path in (ROOT / "python").rglob("__init__.py") if "= lazy_names(" in path.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("path", LAZY, ids=lambda path: path.parent.name)
+def test_lazy_names_are_those_that_type_checkers_see(path: Path) -> None:
+    package = import_module(".".join(path.parent.relative_to(ROOT / "python").parts))
+    modules = inspect.getclosurevars(package.__getattr__).nonlocals["modules"]
+    body = ast.parse(path.read_text("utf-8")).body
+    checked = next(node for node in body if isinstance(node, ast.If)).body
+    imported = {alias.name: node.module for node in checked if isinstance(node, ast.ImportFrom) for alias in node.names}
+    named = {name: f"{package.__name__}.{module}".rstrip(".") for name, module in modules.items()}
+    assert named == imported
+    assert len(set(package.__all__)) == len(package.__all__)
+    eager = {alias.name for node in body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert set(modules) <= set(package.__all__) <= set(modules) | eager | {"__version__"}

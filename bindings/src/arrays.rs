@@ -4,15 +4,21 @@ use std::borrow::Cow;
 
 use numpy::{PyArray1, PyArray2, PyArray4, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pondertree_core::games::{unpack_observation, Dimensions, Game};
-use pondertree_core::{ModelResponse, Row};
+use pondertree_core::{Error, ModelResponse, Row};
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;
 use crate::state::{legal_action, Number};
 
+/// Returns the dimensions of states of a search; there is at least one.
+fn dimensions_of<G: Game>(states: &[&G]) -> PyResult<Dimensions> {
+    let first = states.first().ok_or_else(|| Error::Usage("no leaves wait for values: there is nothing to observe".into()));
+    Ok(first.or_python()?.dimensions())
+}
+
 /// Returns the observations of states of a search, float32 [rows, planes, height, width].
 pub fn observations<'py, G: Game>(py: Python<'py>, states: &[&G]) -> PyResult<Bound<'py, PyArray4<f32>>> {
-    let dimensions = states.first().map_or_else(|| G::start().dimensions(), |state| state.dimensions());
+    let dimensions = dimensions_of(states)?;
     let Dimensions { planes, scalars, height, width, .. } = dimensions;
     let array = PyArray4::zeros(py, [states.len(), planes + scalars, height, width], false);
     let (mut words, mut constants) = (vec![0; dimensions.words()], vec![0.0; scalars]);
@@ -50,7 +56,7 @@ fn packed<'py>(
 
 /// Returns the packed observations of states of a search.
 pub fn packed_observations<'py, G: Game>(py: Python<'py>, states: &[&G]) -> PyResult<Packed<'py>> {
-    let dimensions = states.first().map_or_else(|| G::start().dimensions(), |state| state.dimensions());
+    let dimensions = dimensions_of(states)?;
     packed(py, dimensions, states.len(), |row, planes, scalars| {
         states[row].pack_observation(planes, scalars);
         Ok(())

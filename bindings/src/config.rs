@@ -1,5 +1,6 @@
 //! Reads the configuration of a search: an object with an attribute, or a dict with a key, for every field.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use pondertree_core::chess::ChessAnalysis;
@@ -14,23 +15,32 @@ use crate::chess::{MoveWeights, PestoWeights};
 use crate::errors::{to_python, OrPython};
 
 /// Fields by name, of a dict or of an object with attributes.
-struct PyFields<'a, 'py>(Borrowed<'a, 'py, PyAny>);
+struct PyFields<'a, 'py> {
+    object: Borrowed<'a, 'py, PyAny>,
+    /// The names given to `read` so far.
+    names: RefCell<Vec<&'static str>>,
+}
 
-impl<'py> PyFields<'_, 'py> {
-    fn get(&self, name: impl IntoPyObject<'py, Target = PyString>) -> PyResult<Bound<'py, PyAny>> {
-        if self.0.is_instance_of::<PyDict>() {
-            return self.0.get_item(name);
-        }
-        self.0.getattr(name)
+impl<'a, 'py> PyFields<'a, 'py> {
+    fn of(object: Borrowed<'a, 'py, PyAny>) -> Self {
+        Self { object, names: RefCell::default() }
     }
 
-    fn read<T: ReadField>(&self, name: &str) -> PyResult<T> {
+    fn get(&self, name: impl IntoPyObject<'py, Target = PyString>) -> PyResult<Bound<'py, PyAny>> {
+        if self.object.is_instance_of::<PyDict>() {
+            return self.object.get_item(name);
+        }
+        self.object.getattr(name)
+    }
+
+    fn read<T: ReadField>(&self, name: &'static str) -> PyResult<T> {
+        self.names.borrow_mut().push(name);
         T::read(&self.get(name)?, name)
     }
 
     /// Refuses keys of a dict that are not `fields`, all of which it has.
     fn check_keys(&self, fields: &[&str]) -> PyResult<()> {
-        let Ok(dict) = self.0.cast::<PyDict>() else { return Ok(()) };
+        let Ok(dict) = self.object.cast::<PyDict>() else { return Ok(()) };
         if dict.len() == fields.len() {
             return Ok(());
         }
@@ -52,8 +62,10 @@ trait ReadField: Sized {
 macro_rules! plain_fields {
     ($($type:ty),*) => {
         $(impl ReadField for $type {
-            fn read(value: &Bound<'_, PyAny>, _name: &str) -> PyResult<Self> {
-                value.extract()
+            fn read(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
+                value.extract().map_err(|error: PyErr| {
+                    to_python(Error::InvalidArgument(format!("{name} cannot be {value}: {}", error.value(value.py()))))
+                })
             }
         })*
     };
@@ -75,7 +87,10 @@ named_fields!(LeafKind, PlayoutPolicy);
 
 impl ReadField for Rule {
     fn read(value: &Bound<'_, PyAny>, _name: &str) -> PyResult<Self> {
-        Self::read(&PyFields(value.as_borrowed()))
+        let fields = PyFields::of(value.as_borrowed());
+        let rule = Self::read(&fields)?;
+        fields.check_keys(&fields.names.borrow())?;
+        Ok(rule)
     }
 }
 
@@ -86,25 +101,25 @@ impl Fields for PyFields<'_, '_> {
         to_python(error)
     }
 
-    fn number(&self, name: &str) -> PyResult<f64> {
+    fn number(&self, name: &'static str) -> PyResult<f64> {
         self.read(name)
     }
 
-    fn whole(&self, name: &str) -> PyResult<u32> {
+    fn whole(&self, name: &'static str) -> PyResult<u32> {
         self.read(name)
     }
 
-    fn flag(&self, name: &str) -> PyResult<bool> {
+    fn flag(&self, name: &'static str) -> PyResult<bool> {
         self.read(name)
     }
 
-    fn text(&self, name: &str) -> PyResult<Option<String>> {
+    fn text(&self, name: &'static str) -> PyResult<Option<String>> {
         self.read(name)
     }
 }
 
 fn read_chess(value: &Bound<'_, PyAny>) -> PyResult<ChessAnalysis> {
-    let fields = PyFields(value.as_borrowed());
+    let fields = PyFields::of(value.as_borrowed());
     let priorities = [
         (Some("strict"), Some(Priority::Strict)),
         (Some("tactical"), Some(Priority::Tactical)),
@@ -112,7 +127,7 @@ fn read_chess(value: &Bound<'_, PyAny>) -> PyResult<ChessAnalysis> {
         (None, None),
     ];
     let move_scores = fields.get("move_scores")?;
-    Ok(ChessAnalysis {
+    let analysis = ChessAnalysis {
         pesto: Arc::clone(&fields.get("pesto")?.cast::<PestoWeights>()?.get().0),
         quiescence: fields.read("quiescence")?,
         endings: fields.read("endings")?,
@@ -125,7 +140,9 @@ fn read_chess(value: &Bound<'_, PyAny>) -> PyResult<ChessAnalysis> {
         weights: fields.read("weights")?,
         move_scores: if move_scores.is_none() { None } else { Some(Arc::clone(&move_scores.cast::<MoveWeights>()?.get().0)) },
         killer_visits: fields.read("killer_visits")?,
-    })
+    };
+    fields.check_keys(&[&["pesto", "move_scores"], fields.names.borrow().as_slice()].concat())?;
+    Ok(analysis)
 }
 
 macro_rules! read_fields {
@@ -151,7 +168,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for ConfigArguments {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let fields = PyFields(object);
+        let fields = PyFields::of(object);
         let analysis = fields.get(intern!(object.py(), ANALYSIS))?;
         let chess = if analysis.is_none() { None } else { Some(Arc::new(read_chess(&analysis)?)) };
         let config = read_config(object.py(), &fields)?;

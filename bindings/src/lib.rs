@@ -16,6 +16,7 @@ mod state;
 mod tree_view;
 
 use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
 
 /// The compiled part of Pondertree.
 #[pymodule(gil_used = false)]
@@ -29,6 +30,7 @@ mod _core {
         pondertree_core::handle_forks();
         let fields: Vec<&str> = pondertree_core::SearchConfig::FIELDS.iter().copied().chain([super::config::ANALYSIS]).collect();
         module.add("CONFIG_FIELDS", pyo3::types::PyTuple::new(module.py(), fields)?)?;
+        module.add("RULES", pondertree_core::Rule::USE_OF_PRIORS.into_py_dict(module.py())?)?;
         module.add("GAMES", super::state::registered(module.py()))?;
         module.add("LARGEST_REWARD", pondertree_core::LARGEST_REWARD)
     }

@@ -6,7 +6,8 @@ use pondertree_core::games::othello::Othello;
 use pondertree_core::games::tic_tac_toe::TicTacToe;
 use pondertree_core::games::{Compiled, Game, PythonGame, World};
 use pondertree_core::{
-    tree_key, Error, Forest, LeafKind, PlayoutPolicy, Policy, Rule, SearchConfig, StepResult, Tree, Ucb1, WorldConfig, ROOT, UNPROVEN,
+    for_each_game, tree_key, Error, Forest, LeafKind, PlayoutPolicy, Policy, Rule, SearchConfig, StepResult, Tree, Ucb1, WorldConfig, ROOT,
+    UNPROVEN,
 };
 use proptest::prelude::*;
 
@@ -95,6 +96,9 @@ fn opening<G: Analyzed>(numbers: &[u16]) -> G {
     state
 }
 
+/// `search_and_check` of one game.
+type SearchAndCheck = fn(&[u16], u64, u64, bool, u32);
+
 fn search_and_check<G: Analyzed>(numbers: &[u16], seed: u64, simulations: u64, solve: bool, in_flight: u32) {
     let config = SearchConfig { solve, in_flight, ..config::<G>() };
     let forest = searched(config, 1, &[opening::<G>(numbers)], simulations, seed);
@@ -115,13 +119,13 @@ proptest! {
         simulations in 1u64..400,
         solve in any::<bool>(),
         in_flight in prop::sample::select(vec![1u32, 2, 5, 16]),
-        game in 0..3,
+        game in 0usize..6,
     ) {
-        match game {
-            0 => search_and_check::<TicTacToe>(&numbers, seed, simulations, solve, in_flight),
-            1 => search_and_check::<ConnectFour>(&numbers, seed, simulations, solve, in_flight),
-            _ => search_and_check::<Othello>(&numbers, seed, simulations, solve, in_flight),
+        macro_rules! searches {
+            ($([$name:ident, $game:ty $(, $($start:tt)*)?])*) => { [$(search_and_check::<$game>),*] };
         }
+        let searches: [SearchAndCheck; 6] = for_each_game!(searches);
+        searches[game](&numbers, seed, simulations, solve, in_flight);
     }
 
     #[test]

@@ -272,10 +272,10 @@ fn default_playout<G: Game>(game: &mut G, random: &mut Random, max_depth: u32) -
     game.outcome_in_search()
 }
 
-fn compare_playouts<G: Game>() {
-    for seed in 0..4000 {
+fn compare_playouts<G: Game>(first: &G, seeds: u64) {
+    for seed in 0..seeds {
         let mut random = Random::new(seed, Purpose::RootMove);
-        let mut start = G::start();
+        let mut start = first.clone();
         if seed % 2 == 1 {
             let prefix = random.below(60);
             default_playout(&mut start, &mut random, prefix);
@@ -297,9 +297,12 @@ fn compare_playouts<G: Game>() {
 #[test]
 fn playouts_match_trait_default() {
     macro_rules! compare_all {
-        ($([$name:ident, $game:ty $(, $($start:tt)*)?])*) => { $(if <$game>::NAME != "chess" { compare_playouts::<$game>(); })* };
+        ($([$name:ident, $game:ty $(, $($start:tt)*)?])*) => { $(if <$game>::NAME != "chess" { compare_playouts(&<$game>::start(), 4000); })* };
     }
     for_each_game!(compare_all);
+    for size in ["1", "8", "11", "13"] {
+        compare_playouts(&Hex::parse_start(size).expect("a size"), 1000);
+    }
 }
 
 /// Compares the constants of a game with its states in random games.

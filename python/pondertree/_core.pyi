@@ -18,6 +18,7 @@ __all__ = [
     "MoveWeights",
     "PestoWeights",
     "PlayoutRandom",
+    "RULES",
     "TreeView",
     "_panic_for_tests",
     "categorize",
@@ -35,6 +36,7 @@ __all__ = [
 CONFIG_FIELDS: tuple[str, ...]
 GAMES: list[tuple[str, type[Any], str, str, list[str], list[str], int, str | None, str, int]]
 LARGEST_REWARD: float
+RULES: dict[str, bool]
 
 @final
 class MoveWeights:

@@ -1,4 +1,4 @@
-"""The configuration of a search: every parameter is declared here once, with its default, check and documentation.
+"""The configuration of a search: the options of users, with their defaults, checks and documentation.
 
 Presets name the parameters that they offer (`option_of`) and build a `SearchConfig`, whose data cross to the engine.
 """
@@ -159,6 +159,8 @@ class ScoringRule:
     tag: ClassVar[str]
     #: Whether moves have priors, so that the root is evaluated before the first descent.
     has_priors: ClassVar[bool] = True
+    #: Whether the engine reads `num_actions` with the parameters.
+    needs_num_actions: ClassVar[bool] = False
     #: Whether Dirichlet noise may be mixed into the priors of the root.
     has_dirichlet_noise: ClassVar[bool] = True
 
@@ -222,6 +224,7 @@ class GumbelRule(ScoringRule):
     """Sequential halving at the root; below it, visits in proportion to the improved policy. Names are mctx's."""
 
     tag = "gumbel"
+    needs_num_actions = True
     has_dirichlet_noise = False
     max_num_considered_actions: int = option(16, validation.count)
     gumbel_scale: float = option(1.0, bounded_float(0.0))
@@ -316,7 +319,8 @@ class SearchConfig:
             )
         data = self.to_data()
         max_memory = data.pop("max_memory")
-        data["rule"]["num_actions"] = info.num_actions
+        if self.rule.needs_num_actions:
+            data["rule"]["num_actions"] = info.num_actions
         data["max_bytes"] = None if max_memory is None else int(min(max_memory * 2**20 / trees, 2.0**62))
         data["threads"] = self.engine_threads(self.evaluator if network is None else network, trees)
         if self.leaf == "external" and self.python_policy is not None:

@@ -196,14 +196,19 @@ def read_position(state: Any, info: GameInfo) -> Position:
         raise GameContractError(
             f"{info.name} raised {type(error).__name__} while reading its state: {error}"
         ) from error
-    check_ranges(to_play, info.num_players, legal, info.num_actions, info.name)
+    check_player(to_play, info.num_players, info.name)
+    check_actions(legal, info.num_actions, info.name)
     return Position(to_play, False, (0.0,) * info.num_players, rewards, legal)
 
 
-def check_ranges(to_play: int, num_players: int, legal: Sequence[int], num_actions: int, name: str) -> None:
-    """Raises `GameContractError` if the player to move, or a legal action, is out of range."""
+def check_player(to_play: int, num_players: int, name: str) -> None:
+    """Raises `GameContractError` if the player to move is out of range."""
     if not 0 <= to_play < num_players:
         raise GameContractError(f"{name}.to_play is {shown(to_play)}: it must be from 0 to {num_players - 1}")
+
+
+def check_actions(legal: Sequence[int], num_actions: int, name: str) -> None:
+    """Raises `GameContractError` if a legal action is out of range."""
     if legal and not (min(legal) >= 0 and max(legal) < num_actions):
         wrong = next(action for action in legal if not 0 <= action < num_actions)
         raise GameContractError(

@@ -58,7 +58,11 @@ def compile_engine(copy: Path) -> None:
         shutil.rmtree(target, ignore_errors=True)
     environment = os.environ | {"CARGO_TARGET_DIR": str(target), "PYO3_PYTHON": sys.executable}
     command = ["cargo", "build", "--quiet", "--locked", "--profile", "develop", "--package", "pondertree-bindings"]
-    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+    for _ in range(2):
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            break
+        shutil.rmtree(target)  # a build may have changed it while it was copied
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr, done.stderr
     module = f"_core.abi3{Path(sysconfig.get_config_var('EXT_SUFFIX')).suffix}"

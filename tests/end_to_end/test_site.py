@@ -22,11 +22,19 @@ API = {path.stem for path in ROOT.glob("docs/api/*.md")}
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("docs")
+    (folder / "pages").mkdir()
+    for other in ("notes.txt", "pages/removed.md"):
+        (folder / other).write_text("# Notes\n", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, ROOT / "scripts/build_docs.py", folder], capture_output=True, encoding="utf-8", timeout=300
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
+
+
+def test_build_removes_only_what_it_makes(built: Path) -> None:
+    assert (built / "notes.txt").exists()
+    assert not (built / "pages/removed.md").exists()
 
 
 def test_site_has_every_page_in_its_navigation(built: Path) -> None:

@@ -19,10 +19,21 @@ GROUPS = [
 
 def imports_past_a_surface(text: str, own: str) -> list[str]:
     """Returns the modules inside groups, other than that of the module `own`, that a source text imports."""
+
+    def is_hidden_module(package: str, name: str) -> bool:
+        if package not in GROUPS:
+            return False
+        folder = SOURCE.parent / package.replace(".", "/")
+        surface = (folder / "__init__.py").read_text(encoding="utf-8").split("__all__ = [")[1].split("]")[0]
+        return f'"{name}"' not in surface and ((folder / name).is_dir() or (folder / f"{name}.py").is_file())
+
     found = []
     for node in ast.walk(ast.parse(text)):
         modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            package = node.module or ""
+            modules += [f"{package}.{alias.name}" for alias in node.names if is_hidden_module(package, alias.name)]
         for module in modules:
             found += [module for group in GROUPS if module.startswith(f"{group}.") and not own.startswith(f"{group}.")]
     return found
@@ -37,6 +48,8 @@ def test_production_code_imports_groups_by_their_surfaces() -> None:
 
 def test_import_past_a_surface_is_found() -> None:
     text = "from pondertree.learn.data.shards import read_shard\nimport pondertree.networks.loading\n"
+    submodule = "from pondertree.networks import loading, load"
+    assert imports_past_a_surface(submodule, "pondertree.cli.train") == ["pondertree.networks.loading"]
     assert imports_past_a_surface(text, "pondertree.cli.train") == [
         "pondertree.learn.data.shards",
         "pondertree.networks.loading",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 import sys
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
 from pondertree.errors import InvalidArgumentError, MissingExtraError, PondertreeError, UsageError
-from pondertree.match import GameRecord, Opening, PairRecord, read_record
+from pondertree.match import GameRecord, Opening, PairRecord, read_record, record
 from pondertree.match.record import RecordFile, read_line, write_line
 
 SETTINGS: dict[str, Any] = {"game": "connect_four", "seed": 3, "games": 10}
@@ -126,11 +126,27 @@ def test_resume_rejects_different_settings(tmp_path: Path) -> None:
 def test_record_file_is_locked(tmp_path: Path) -> None:
     path = tmp_path / "match.jsonl"
     file = RecordFile(path, SETTINGS)
-    with pytest.raises(UsageError, match="another match is writing"):
+    with pytest.raises(UsageError, match="the record of a match, is being written by another process"):
         RecordFile(path, SETTINGS, resume=True)
     file.append(pair(0))
     file.close()
     assert len(read_record(path)[1]) == 1
+
+
+def test_record_written_between_open_and_lock_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "match.jsonl"
+    content = written(path)
+    path.unlink()
+    lock = record.lock
+
+    def lock_late(file: IO[bytes], complaint: str) -> None:
+        path.write_bytes(content)
+        lock(file, complaint)
+
+    monkeypatch.setattr(record, "lock", lock_late)
+    with pytest.raises(InvalidArgumentError, match="exists already"):
+        RecordFile(path, SETTINGS)
+    assert path.read_bytes() == content
 
 
 def test_record_without_filelock_names_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

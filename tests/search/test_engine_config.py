@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
 import pondertree as pt
-from pondertree._core import CONFIG_FIELDS, Forest
+from pondertree._core import CONFIG_FIELDS, RULES, Forest
 from pondertree.config import GumbelRule, LogPuct, Puct, ScoringRule, Ucb1
 from pondertree.game import describe
-from pondertree.games import ConnectFour
+from pondertree.games import Chess, ConnectFour
 
 
 def data() -> dict[str, object]:
     info = describe(ConnectFour())
     return pt.UCT(seed=0).config(info).engine_data(info, 1)
+
+
+def rule_data(rule: ScoringRule) -> dict[str, object]:
+    info = describe(ConnectFour())
+    return replace(pt.UCT(seed=0).config(info), rule=rule).engine_data(info, 1)["rule"]
 
 
 def test_config_has_exactly_the_fields_of_the_engine() -> None:
@@ -26,6 +31,19 @@ def test_config_has_exactly_the_fields_of_the_engine() -> None:
 def test_unknown_field_is_refused() -> None:
     with pytest.raises(pt.InvalidArgumentError, match="depth"):
         Forest("connect_four", data() | {"depth": 3})
+    for rule in (Ucb1(), Puct(), LogPuct(), GumbelRule()):
+        known = rule_data(rule)
+        Forest("connect_four", data() | {"rule": known})
+        with pytest.raises(pt.InvalidArgumentError, match="depth"):
+            Forest("connect_four", data() | {"rule": known | {"depth": 3}})
+    chess = describe(Chess())
+    given = pt.Hybrid(seed=0).config(chess).engine_data(chess, 1)
+    with pytest.raises(pt.InvalidArgumentError, match='"depth"'):
+        Forest("chess", given | {"analysis": given["analysis"] | {"depth": 3}})
+
+
+def test_python_and_engine_agree_on_rules_with_priors() -> None:
+    assert {rule.tag: rule.has_priors for rule in (Ucb1, Puct, LogPuct, GumbelRule)} == RULES
 
 
 @pytest.mark.parametrize("name", CONFIG_FIELDS)
@@ -72,7 +90,7 @@ NUMBER_PARAMETERS = [
 def test_rule_parameter_out_of_range_is_refused(rule: ScoringRule, name: str) -> None:
     for value in [0] if name == "max_num_considered_actions" else [-1.0, math.nan, math.inf]:
         with pytest.raises(pt.InvalidArgumentError, match=f"{name} must be "):
-            Forest("connect_four", data() | {"rule": {**rule.to_data(), "num_actions": 7, name: value}})
+            Forest("connect_four", data() | {"rule": {**rule_data(rule), name: value}})
 
 
 @pytest.mark.parametrize(
@@ -92,3 +110,28 @@ def test_unknown_name_is_refused(rule: dict[str, object], message: str) -> None:
 def test_rule_without_a_parameter_is_refused() -> None:
     with pytest.raises(KeyError, match="c_param"):
         Forest("connect_four", data() | {"rule": {"name": "ucb1"}})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("forced_depth", 300), ("max_depth", -1), ("discount", "all"), ("rule", Ucb1("c"))]
+)
+def test_replaced_field_of_another_type_is_named(name: str, value: object) -> None:
+    info = describe(ConnectFour())
+    config = replace(pt.UCT(seed=0).config(info), **{name: value})
+    named = "c_param" if name == "rule" else name
+    with pytest.raises(pt.InvalidArgumentError, match=f"^{named} cannot be "):
+        Forest("connect_four", config.engine_data(info, 1))
+
+
+def test_noise_out_of_range_is_refused() -> None:
+    forest = Forest("connect_four", data())
+    for alpha, epsilon in [(0.3, 2.0), (-1.0, 0.5), (math.nan, 0.5), (math.inf, 0.5)]:
+        with pytest.raises(pt.InvalidArgumentError, match="alpha above 0 and epsilon from 0 to 1"):
+            forest.set_noise(0, alpha, False, epsilon)
+
+
+def test_layout_of_a_forest_without_trees_is_refused() -> None:
+    forest = Forest("hex", data() | {"num_actions": 25})
+    for read in (forest.row_layout, forest.waiting_observations, forest.waiting_packed):
+        with pytest.raises(pt.UsageError, match=r"without trees|no leaves"):
+            read()

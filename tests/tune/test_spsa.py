@@ -81,9 +81,11 @@ def test_resumed_spsa_matches_uninterrupted_run(tmp_path: Path) -> None:
     path.write_bytes(b"".join([*lines[:5], lines[6]]))
     with pytest.raises(InvalidArgumentError, match=r"line 6.*: step 4 is missing"):
         run_spsa(HILL, compare, iterations=30, seed=4, record=path, resume=True)
-    path.write_bytes(b"something else\n")
-    with pytest.raises(InvalidArgumentError, match="not the record of an SPSA run"):
-        run_spsa(HILL, compare, iterations=30, seed=4, record=path, resume=True)
+    for content in (b"something else\n", b"something else"):
+        path.write_bytes(content)
+        with pytest.raises(InvalidArgumentError, match="not the record of an SPSA run"):
+            run_spsa(HILL, compare, iterations=30, seed=4, record=path, resume=True)
+        assert path.read_bytes() == content
 
 
 def test_finished_spsa_can_be_extended(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ impl Forest {
     fn row_layout(&self) -> PyResult<(usize, usize, usize, usize)> {
         self.call(|any| {
             each_compiled!(any, forest, _Class => {
-                let layout = forest.row_layout();
+                let layout = forest.row_layout().or_python()?;
                 Ok((layout.plane_words, layout.scalars, layout.max_legal, layout.words()))
             })
         })

@@ -83,10 +83,13 @@ impl<W: World> Forest<W> {
 }
 
 impl<G: Analyzed> Forest<Compiled<G>> {
-    /// Returns the layout of requests.
-    #[must_use]
-    pub fn row_layout(&self) -> RowLayout {
-        self.trees.first().map_or_else(|| RowLayout::of(&G::start()), |tree| RowLayout::of(&tree.search_state.root))
+    /// Returns the layout of requests, which the size of the board determines.
+    ///
+    /// # Errors
+    /// `Error::Usage` without trees.
+    pub fn row_layout(&self) -> Result<RowLayout, Error> {
+        let tree = self.trees.first().ok_or_else(|| Error::Usage("a forest without trees has no requests".into()))?;
+        Ok(RowLayout::of(&tree.search_state.root))
     }
 
     /// Applies the responses to the batch of group `index`, if given, and gathers the next batch into `requests`, if given. Returns
@@ -102,7 +105,7 @@ impl<G: Analyzed> Forest<Compiled<G>> {
         requests: Option<&mut [u64]>,
     ) -> Result<Option<BatchStatus>, Error> {
         let range = self.group_or_all(Some(index))?;
-        let layout = self.row_layout();
+        let layout = self.row_layout()?;
         let size = chunk_size(range.len(), self.threads);
         let Self { config, trees, groups, threads, .. } = self;
         let (config, threads, group) = (&*config, *threads, &mut groups[index]);

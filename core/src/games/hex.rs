@@ -24,7 +24,7 @@ struct Cells([u64; 3]);
 impl Cells {
     const NONE: Self = Self([0; 3]);
 
-    /// Returns a single cell; no cell for those beyond the largest board.
+    /// Returns a single cell; no cell from 192 on.
     fn of(cell: usize) -> Self {
         Self(std::array::from_fn(|word| if cell / 64 == word { 1 << (cell % 64) } else { 0 }))
     }

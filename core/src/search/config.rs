@@ -13,7 +13,8 @@ use crate::tree::Shape;
 /// Upper bound of the magnitude of rewards and values, so that sums do not overflow.
 pub const LARGEST_REWARD: f64 = 1e12;
 
-/// Calls `$then!` with the fields of `SearchConfig`, their documentation, types and ranges: the one place that declares them.
+/// Calls `$then!` with the fields of `SearchConfig`, their documentation, types and ranges. Python declares the
+/// options of users and their defaults.
 #[macro_export]
 macro_rules! search_config_fields {
     ($then:ident) => {

@@ -14,31 +14,31 @@ pub trait Fields {
     ///
     /// # Errors
     /// If there is no such field, or it has another type.
-    fn number(&self, name: &str) -> Result<f64, Self::Error>;
+    fn number(&self, name: &'static str) -> Result<f64, Self::Error>;
 
     /// Reads a whole number.
     ///
     /// # Errors
     /// As `number`.
-    fn whole(&self, name: &str) -> Result<u32, Self::Error>;
+    fn whole(&self, name: &'static str) -> Result<u32, Self::Error>;
 
     /// Reads a flag.
     ///
     /// # Errors
     /// As `number`.
-    fn flag(&self, name: &str) -> Result<bool, Self::Error>;
+    fn flag(&self, name: &'static str) -> Result<bool, Self::Error>;
 
     /// Reads a text or None.
     ///
     /// # Errors
     /// As `number`.
-    fn text(&self, name: &str) -> Result<Option<String>, Self::Error>;
+    fn text(&self, name: &'static str) -> Result<Option<String>, Self::Error>;
 
     /// Reads a whole number of at least 1.
     ///
     /// # Errors
     /// As `whole`, and for 0.
-    fn count(&self, name: &str) -> Result<u32, Self::Error> {
+    fn count(&self, name: &'static str) -> Result<u32, Self::Error> {
         match self.whole(name)? {
             0 => Err(Self::refuse(Error::InvalidArgument(format!("{name} must be at least 1, not 0")))),
             count => Ok(count),
@@ -49,7 +49,7 @@ pub trait Fields {
     ///
     /// # Errors
     /// As `number`, and for other numbers.
-    fn finite(&self, name: &str) -> Result<f64, Self::Error> {
+    fn finite(&self, name: &'static str) -> Result<f64, Self::Error> {
         accept(name, self.number(name)?, "a finite number", |_| true).map_err(Self::refuse)
     }
 
@@ -57,7 +57,7 @@ pub trait Fields {
     ///
     /// # Errors
     /// As `number`, and for other numbers.
-    fn not_negative(&self, name: &str) -> Result<f64, Self::Error> {
+    fn not_negative(&self, name: &'static str) -> Result<f64, Self::Error> {
         accept(name, self.number(name)?, "a finite number of at least 0", |number| number >= 0.0).map_err(Self::refuse)
     }
 
@@ -65,7 +65,7 @@ pub trait Fields {
     ///
     /// # Errors
     /// As `number`, and for other numbers.
-    fn positive(&self, name: &str) -> Result<f64, Self::Error> {
+    fn positive(&self, name: &'static str) -> Result<f64, Self::Error> {
         accept(name, self.number(name)?, "a finite number above 0", |number| number > 0.0).map_err(Self::refuse)
     }
 
@@ -73,7 +73,7 @@ pub trait Fields {
     ///
     /// # Errors
     /// As `text`, and for another name.
-    fn one_of<T: Copy, const N: usize>(&self, name: &str, values: [(Option<&str>, T); N]) -> Result<T, Self::Error> {
+    fn one_of<T: Copy, const N: usize>(&self, name: &'static str, values: [(Option<&str>, T); N]) -> Result<T, Self::Error> {
         named(name, self.text(name)?.as_deref(), values).map_err(Self::refuse)
     }
 }

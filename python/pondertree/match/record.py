@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 from pondertree import validation
 from pondertree.errors import InvalidArgumentError, UsageError
@@ -62,8 +62,12 @@ class PairRecord:
 class LineFile:
     """An append-only file of JSON lines with checksums, the first of which is a header; locked until `close`.
 
+    `CONTENT` is what it records, with an article.
+
     Every line is synced. The incomplete last line of a killed process is removed.
     """
+
+    CONTENT: ClassVar[str]
 
     def __init__(
         self,
@@ -76,21 +80,21 @@ class LineFile:
     ) -> None:
         """`read` gets the content of an existing file, which needs `resume`; `name` is the argument, for errors."""
         self.path = check_writable(path, name)
-        exists = self.path.exists() and self.path.stat().st_size > 0
-        if exists and not resume:
-            raise InvalidArgumentError(
-                f"{name}: {str(self.path)!r} exists already: continue it (resume), or give another name"
-            )
+        shown = f"{name}: {str(self.path)!r}"
         self._file: IO[bytes] | None = None
-        try:
-            self._file = open(self.path, "r+b" if exists else "w+b")  # noqa: SIM115 (closed by `close`)
+        try:  # nothing is truncated before the file is locked
+            self._file = open(self.path, "r+b", opener=_open_or_create)  # noqa: SIM115 (closed by `close`)
         except OSError as error:
-            raise InvalidArgumentError(f"{name}: {str(self.path)!r} cannot be written: {error.strerror}") from None
+            raise InvalidArgumentError(f"{shown} cannot be written: {error.strerror}") from None
         try:
-            lock(self._file, f"{name}: another match is writing {str(self.path)!r}")
+            lock(self._file, f"{shown}, the record of {self.CONTENT}, is being written by another process")
             content = self._file.read()
             whole = content.rfind(b"\n") + 1
-            if exists:
+            if content and not resume:
+                raise InvalidArgumentError(f"{shown} exists already: continue it (resume), or give another name")
+            if whole == 0 and not write_line(header).startswith(content[:10]):
+                raise InvalidArgumentError(f"{shown} is not the record of {self.CONTENT}")
+            if content:
                 read(content)
             self._file.truncate(whole)
             self._file.seek(whole)
@@ -119,6 +123,8 @@ class LineFile:
 class RecordFile(LineFile):
     """The record of a match. `known` are the pairs it held when it was opened."""
 
+    CONTENT = "a match"
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -132,7 +138,7 @@ class RecordFile(LineFile):
         self.known: dict[int, PairRecord] = {}
 
         def read(content: bytes) -> None:
-            recorded, self.known, _ = read_lines(content, self.path)
+            recorded, self.known = read_lines(content, self.path)
             if recorded is not None:
                 check_same_settings(recorded, settings, self.path)
             with reading(self.path, "the record of this match"):
@@ -152,6 +158,10 @@ class RecordFile(LineFile):
             self.close()  # Windows replaces no open file
         replace_file(self.path, b"".join(lines))
         self.close()
+
+
+def _open_or_create(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT, 0o666)
 
 
 def write_line(data: Mapping[str, Any]) -> bytes:
@@ -179,12 +189,11 @@ def settings_of_header(data: Mapping[str, Any], form: str, version: int) -> dict
     return dict(data["settings"])
 
 
-def read_lines(content: bytes, path: Path) -> tuple[dict[str, Any] | None, dict[int, PairRecord], int]:
-    """Returns (settings, pairs by number, size of the complete lines in bytes)."""
+def read_lines(content: bytes, path: Path) -> tuple[dict[str, Any] | None, dict[int, PairRecord]]:
+    """Returns (settings, pairs by number) of the complete lines."""
     settings: dict[str, Any] | None = None
     pairs: dict[int, PairRecord] = {}
-    whole = content.rfind(b"\n") + 1
-    for number, line in enumerate(content[:whole].split(b"\n")[:-1], start=1):
+    for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         with reading(path, f"the record of a match (line {number})"):
             data = read_line(line)
             if number == 1:
@@ -192,15 +201,13 @@ def read_lines(content: bytes, path: Path) -> tuple[dict[str, Any] | None, dict[
             else:
                 pair = PairRecord.from_json(data)
                 pairs[pair.number] = pair
-    if settings is None and whole == 0 and content and not write_line({"format": FORMAT}).startswith(content[:10]):
-        raise InvalidArgumentError(f"{str(path)!r} is not the record of a match")
-    return settings, pairs, whole
+    return settings, pairs
 
 
 def read_record(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[PairRecord]]:
     """Returns (settings, pairs in order) of a finished or unfinished match."""
     with reading(path, "the record of a match") as file:
-        settings, pairs, _ = read_lines(file.read_bytes(), file)
+        settings, pairs = read_lines(file.read_bytes(), file)
         if settings is None:
             raise InvalidArgumentError("it is not the record of a match: it has no settings line")
         return settings, [pairs[number] for number in sorted(pairs)]

@@ -231,5 +231,5 @@ def stored_seed(path: str | os.PathLike[str]) -> int | None:
     with reading(path, "the record of a match") as file:
         if not file.exists():
             return None
-        settings, _, _ = read_lines(file.read_bytes(), file)
+        settings, _ = read_lines(file.read_bytes(), file)
         return None if settings is None else validation.whole_number(settings["seed"], "seed")

@@ -46,7 +46,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "architecture": ["Architecture", "CHESS_PLANES", "NetworkConfig"],
+        "architecture": ["Architecture", "NetworkConfig"],
         "loading": ["export_onnx", "is_onnx", "load", "load_for_one_tree", "load_onnx"],
         "model_architecture": ["ModelArchitecture"],
         "model_network": ["ModelNetwork", "fresh_model", "support_for"],

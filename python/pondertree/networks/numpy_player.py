@@ -109,7 +109,7 @@ class NumpyPlayer:
         policy = _relu(self._layer("policy_layer", x))
         if "policy_out" not in self._kernel_size:
             policy = _flat(policy)
-        # A chess action is square * 73 + plane, and planes are the last axis.
+        # An action on a board may be `cell * policy_planes + plane` (chess has 73); planes are the last axis.
         logits = _flat(self._layer("policy_out", policy))
         value = _flat(_relu(self._layer("value_layer", x)))
         outcomes = self._layer("value_out", _relu(self._layer("value_hidden", value)))

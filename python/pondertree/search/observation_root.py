@@ -13,7 +13,7 @@ import numpy as np
 from pondertree import validation
 from pondertree.errors import EvaluationError, GameContractError, InvalidArgumentError
 from pondertree.evaluators.batch import stack_observations
-from pondertree.game import check_ranges
+from pondertree.game import check_actions, check_player
 from pondertree.models.arrays import library_of, namespace_of, number_array
 
 #: Returns pinned memory for an array of a shape and dtype, or None.
@@ -142,7 +142,8 @@ def root_of(state: Any, row: str = "") -> ObservationRoot:
         num_actions = operator.index(state.num_actions)
     except Exception as error:
         raise GameContractError(f"{name} raised {type(error).__name__} while reading its state: {error}") from error
-    check_ranges(to_play, players, legal, num_actions, name)
+    check_player(to_play, players, name)
+    check_actions(legal, num_actions, name)
     if not legal:
         raise GameContractError(f"{name}.legal_actions() is empty although the game is not over")
     if len(set(legal)) < len(legal):

@@ -15,7 +15,8 @@ from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.game import (
     GameInfo,
     action_list,
-    check_ranges,
+    check_actions,
+    check_player,
     check_rewards,
     describe,
     player_index,
@@ -173,14 +174,14 @@ class GameChecker:
         with self.under("to_play"):
             player = player_index(given, self.info)
             if not terminal:  # it is unspecified at an end
-                check_ranges(player, self.info.num_players, (), 0, self.info.name)
+                check_player(player, self.info.num_players, self.info.name)
         return player
 
     def read_legal(self, state: Any, terminal: bool) -> list[int]:
         given = self.ask("answers", "legal_actions()", state.legal_actions)
         with self.under("legal_actions"):
             legal = action_list(given, self.info)
-            check_ranges(0, 1, legal, self.info.num_actions, self.info.name)
+            check_actions(legal, self.info.num_actions, self.info.name)
         if any(isinstance(action, (bool, np.bool_)) for action in given):
             self.fail("legal_actions", f"legal_actions() has True or False in it, like a mask: {shown(given)}")
         if len(set(legal)) != len(legal):

@@ -173,6 +173,8 @@ def _step_of(data: Mapping[str, Any], parameters: Sequence[Parameter]) -> Step:
 class _Record(LineFile):
     """The record of an SPSA run: a line with its settings, then one per step."""
 
+    CONTENT = "an SPSA run"
+
     def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any], resume: bool) -> None:
         self.known: list[Step] = []
         #: The iterations of the original run.
@@ -184,7 +186,7 @@ class _Record(LineFile):
     def _read(self, content: bytes) -> None:
         parameters = [Parameter(**one) for one in self._settings["parameters"]]
         for number, line in enumerate(content.split(b"\n")[:-1], start=-1):
-            with reading(self.path, f"the record of an SPSA run (line {number + 2})"):
+            with reading(self.path, f"the record of {self.CONTENT} (line {number + 2})"):
                 data = read_line(line)
                 if number < 0:
                     recorded = settings_of_header(data, FORMAT, VERSION)

@@ -99,7 +99,7 @@ mod tests {
     fn terms_add_up_to_the_score() {
         let mut weights = Weights::default();
         for (place, (name, numbers)) in (1..).zip(weights.fields()) {
-            // Distinct nonzero weights, so that a missing term is noticed.
+            // Changed weights, few of which are 0, so that a missing term is noticed.
             if name != "phase_weights" {
                 let changed: Vec<i32> = (1..).zip(numbers).map(|(step, number)| number + (place * 7 + step * 3) % 11 - 5).collect();
                 weights.set(name, &changed).expect("a weight");

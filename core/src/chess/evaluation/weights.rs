@@ -159,6 +159,26 @@ impl Default for Weights {
     }
 }
 
+// Terms are found as the first of a group plus the number of a piece or place, so the order of these fields matters.
+const _: () = {
+    let FirstTerms { pawn_value, knight_value, bishop_value, rook_value, queen_value, .. } = TERMS;
+    assert!(are_in_a_row(&[pawn_value, knight_value, bishop_value, rook_value, queen_value], 1));
+    let FirstTerms { pawn_squares, knight_squares, bishop_squares, rook_squares, queen_squares, king_squares, .. } = TERMS;
+    assert!(are_in_a_row(&[pawn_squares, knight_squares, bishop_squares, rook_squares, queen_squares, king_squares], 64));
+    let FirstTerms { knight_mobility_bonus, bishop_mobility_bonus, rook_mobility_bonus, queen_mobility_bonus, .. } = TERMS;
+    assert!(are_in_a_row(&[knight_mobility_bonus, bishop_mobility_bonus, rook_mobility_bonus, queen_mobility_bonus], 1));
+    let FirstTerms { pawn_threat_bonus, minor_threat_bonus, rook_threat_bonus, hanging_threat_bonus, .. } = TERMS;
+    assert!(are_in_a_row(&[pawn_threat_bonus, minor_threat_bonus, rook_threat_bonus, hanging_threat_bonus], 1));
+};
+
+const fn are_in_a_row(first_terms: &[usize], terms: usize) -> bool {
+    let mut place = 1;
+    while place < first_terms.len() && first_terms[place] == first_terms[place - 1] + terms {
+        place += 1;
+    }
+    place == first_terms.len()
+}
+
 weights! {
     /// Piece value of a pawn.
     pawn_value: Pair,

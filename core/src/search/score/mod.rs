@@ -108,6 +108,9 @@ macro_rules! rules {
         }
 
         impl Rule {
+            /// The names of the rules, each with `ScoringRule::USES_PRIORS`.
+            pub const USE_OF_PRIORS: &'static [(&'static str, bool)] = &[$(($rule::NAME, $rule::USES_PRIORS)),+];
+
             /// Reads a rule by its `name`, with its parameters.
             ///
             /// # Errors

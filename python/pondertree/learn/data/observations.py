@@ -23,13 +23,13 @@ class PackedObservations(NamedTuple):
     """
 
     planes: NDArray[np.uint64]
-    """[N, P]: bit row * width + column of a plane is its cell."""
+    """[N, words]: bit i % 64 of word i / 64 of a plane is cell i = row * width + column."""
     numbers: NDArray[np.float32] | NDArray[np.uint8]
     """[N, S]"""
 
 
 def packed_widths(spec: GameSpec) -> tuple[int, int]:
-    """Returns the numbers of bit planes and scalars per position."""
+    """Returns the numbers of words of bit planes, and of scalars, per position."""
     if not spec.info.compiled:
         return 0, int(np.prod(spec.shape))
     planes, numbers = (part.shape[1] for part in packed_line(spec.factory(), np.zeros(0, dtype=np.uint16))[:2])
