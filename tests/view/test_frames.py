@@ -93,6 +93,25 @@ def apply(nodes: dict[int, dict[str, Any]], sent: Sent, snapshot: Snapshot) -> S
     return after
 
 
+def test_removal_of_a_whole_window_is_bounded() -> None:
+    random = np.random.default_rng(2)
+    first, second = snapshot_of(random, 0, 5_500), snapshot_of(random, 1, 5_500)
+    texts = {number + 10**9: text for number, text in second.rows.texts.items()} | {0: ""}
+    moved = [np.where(numbers > 0, numbers + 10**9, 0) for numbers in (second.rows.ids, second.rows.parents)]
+    rows = second.rows._replace(ids=moved[0], parents=moved[1], texts=texts)
+    # A change of nearly all positions, there and back: the second time, the removed ids are long.
+    nodes: dict[int, dict[str, Any]] = {}
+    sent = NOTHING_SENT
+    head = {**first.head, "shares": [[each, 0.5] for each in range(3_000)]}
+    for number, shown_rows in enumerate((first.rows, rows, first.rows)):
+        snapshot = Snapshot(1, number, head, shown_rows)
+        for _ in range(40):
+            sent = apply(nodes, sent, snapshot)
+            assert all(node["parent"] is None or node["parent"] in nodes for node in nodes.values())
+        assert sent.is_up_to_date(snapshot)
+        assert shown(nodes) == expected(snapshot)
+
+
 def test_no_changed_position_waits_for_ever() -> None:
     """All positions change all the time, in more bytes than a frame has."""
     random = np.random.default_rng(0)

@@ -10,10 +10,12 @@ import pytest
 from tests.support.view import setup_of
 
 from pondertree.chess.hybrid import Hybrid
+from pondertree.chess.pesto import Pesto
 from pondertree.errors import PondertreeError
-from pondertree.evaluators import Uniform
+from pondertree.evaluators import Rollout, Uniform
 from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
-from pondertree.view.parameters import from_text, parameters_of, read_parameters, to_text
+from pondertree.view.live import build
+from pondertree.view.parameters import from_text, parameters_of, read_parameters, settings_of, to_text
 from pondertree.view.setup import Algorithm
 
 SOURCES = {"uniform": Uniform()}
@@ -80,6 +82,31 @@ def test_searches_of_a_game_follow_from_what_it_has() -> None:
     }
     assert named(setup_of("connect4"))["alphazero"] == ["bundled player", "playouts", "uniform"]
     assert named(setup_of("chess", "hybrid"))["hybrid"] == []
+
+
+@pytest.mark.parametrize(
+    ("search", "is_known"),
+    [
+        (Hybrid(), True),
+        (Hybrid(category_weights=[2.0] * 10), False),
+        (Hybrid(move_scores=None), False),
+        (Hybrid(evaluator=Pesto.published()), False),
+        (AlphaZero(Pesto()), True),
+        (AlphaZero(Pesto.published()), False),
+        (AlphaZero(Rollout(), c_puct=3.0), True),
+        (UCT(evaluator=Uniform()), False),
+        (UCT(c_param=0.3), True),
+    ],
+)
+def test_settings_of_a_search_make_it_again_or_there_are_none(search: Any, is_known: bool) -> None:
+    algorithms = setup_of("chess", "hybrid").algorithms
+    found = settings_of(search, algorithms, 7)
+    assert (found is not None) == is_known
+    if found is not None:
+        again = build(algorithms, found)
+        for each in fields(search):
+            if each.name not in ("seed", "num_simulations", "time_limit"):
+                assert getattr(again, each.name) == getattr(search, each.name), each.name
 
 
 def test_muzero_has_a_form() -> None:

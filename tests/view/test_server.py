@@ -12,6 +12,7 @@ import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import httpx
 import pytest
@@ -22,7 +23,7 @@ from pondertree.cli import main
 from pondertree.errors import UsageError
 from pondertree.view.app import MAX_CLIENTS
 from pondertree.view.messages import HERTZ, MAX_MESSAGE, MAX_REQUEST
-from pondertree.view.server import listen
+from pondertree.view.server import listen, serve
 
 WIDE = "tests.view.test_window:Crowd"
 
@@ -269,6 +270,65 @@ def test_port_in_use_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"port {port}" in capsys.readouterr().err
         with listen(None) as second:
             assert second.getsockname()[1] != port
+
+
+def test_port_is_not_shared_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    with listen(None) as posix:
+        assert sys.platform == "win32" or posix.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
+    monkeypatch.setattr(sys, "platform", "win32")
+    with listen(0) as windows:
+        assert not windows.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
+
+
+def test_browser_gets_the_token_in_a_file_of_this_user(static: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    pages: list[tuple[str, int]] = []
+
+    class Idle:
+        def run(self, sockets: list[socket.socket]) -> None:
+            path = Path(unquote(urlsplit(opened[0]).path))
+            pages.append((path.read_text(), path.stat().st_mode & 0o777))
+            assert path.parent.stat().st_mode & 0o777 == 0o700 or sys.platform == "win32"
+
+    monkeypatch.setattr("pondertree.view.app.STATIC", static)
+    monkeypatch.setattr("pondertree.view.server.server_of", lambda app: Idle())
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    addresses: list[str] = []
+    serve(setup_of(), TOKEN, announce=addresses.append)
+    assert TOKEN not in opened[0]
+    assert opened[0].startswith("file:")
+    text, mode = pages[0]
+    assert f'content="0; url={addresses[0]}"' in text
+    assert mode == 0o600 or sys.platform == "win32"
+    assert not Path(unquote(urlsplit(opened[0]).path)).exists()
+
+
+def test_token_is_read_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokens: list[str] = []
+    monkeypatch.setattr("pondertree.view.server.serve", lambda setup, token, *_, **__: tokens.append(token))
+    monkeypatch.setenv("PONDERTREE_TOKEN", TOKEN)
+    assert main(["view", "connect4"]) == 0
+    assert main(["view", "connect4", "--token", "another-token-of-tests"]) == 0
+    monkeypatch.setenv("PONDERTREE_TOKEN", "")
+    assert main(["view", "connect4"]) == 0
+    assert tokens[:2] == [TOKEN, "another-token-of-tests"]
+    assert len(tokens[2]) > 16
+    monkeypatch.setenv("PONDERTREE_TOKEN", "short")
+    with pytest.raises(SystemExit):
+        main(["view", "connect4"])
+    assert "PONDERTREE_TOKEN" in capsys.readouterr().err
+
+
+def test_game_comes_before_a_file_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    setups: list[Any] = []
+    monkeypatch.setattr("pondertree.view.server.serve", lambda setup, *_, **__: setups.append(setup))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chess").write_text("no tree")
+    assert main(["view", "chess"]) == 0
+    assert setups[0].history[0][1].game == "chess"
+    assert main(["view", "./chess"]) == 2
 
 
 class Program:

@@ -349,9 +349,8 @@ def test_long_game_is_sent_in_part() -> None:
         def play_many() -> None:
             for _ in range(1500):
                 session._history.append((0, session._history[-1][1].play(0)))
-            session._ply = 1500
             session._evaluations = dict.fromkeys(range(1500), 0.25)
-            session._replant()
+            session._begin_search(session._history, 1500)
 
         call(session, play_many)
         message = position(session)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 
 import pytest
 from tests.support.view import live_of, setup_of, wait_until
 
-from pondertree.view.worker import Worker
+from pondertree.view.worker import WithinSliceError, Worker
 
 
 def test_commands_run_in_order_and_interrupt_slices() -> None:
@@ -57,6 +58,98 @@ def test_command_that_is_not_urgent_waits_for_the_slice() -> None:
     assert (waiting.done(), worker.is_urgent, len(interrupts)) == (False, False, 1)
     is_free.set()
     assert waiting.result(10) == "done"
+    worker.close()
+
+
+def test_cancelled_commands_are_left_out_and_the_thread_lives() -> None:
+    is_free = threading.Event()
+    calls: list[str] = []
+    worker = Worker(lambda: False, lambda: None)
+    worker.start()
+    worker.submit(lambda: is_free.wait(10))
+    for command in (lambda: calls.append("cancelled"), lambda: 1 / 0):
+        assert worker.submit(command).cancel()
+    is_free.set()
+    assert worker.submit(lambda: "next").result(10) == "next"
+    assert (calls, worker.is_urgent) == ([], False)
+    worker.close()
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_exception_of_a_later_result_reaches_the_caller(is_cancelled: bool) -> None:
+    worker = Worker(lambda: False, lambda: None)
+    worker.start()
+    later: Future[str] = Future()
+    done = worker.submit(lambda: later)
+    worker.submit(lambda: None).result(10)
+    if is_cancelled:
+        later.cancel()
+    else:
+        later.set_exception(ZeroDivisionError())
+    with pytest.raises((ZeroDivisionError, CancelledError)):
+        done.result(10)
+    worker.close()
+
+
+def test_slice_is_urgent_as_long_as_an_urgent_command_waits() -> None:
+    is_free = threading.Event()
+    worker = Worker(lambda: False, lambda: None)
+    worker.start()
+    worker.submit(lambda: is_free.wait(10))
+    observed = [worker.submit(lambda: worker.is_urgent) for _ in range(3)]
+    worker.submit(lambda: None, is_urgent=False)
+    is_free.set()
+    assert [each.result(10) for each in observed] == [True, True, False]
+    worker.close()
+
+
+def test_interrupts_come_only_while_a_command_waits() -> None:
+    """However the threads are switched: an interrupt that comes late would end a later slice."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    observed: list[bool] = []
+    worker: Worker
+    worker = Worker(lambda: False, lambda: observed.append(worker.is_urgent))
+    worker.start()
+    try:
+        for _ in range(2_000):
+            worker.submit(lambda: None).result(10)
+            assert not worker.is_urgent
+    finally:
+        sys.setswitchinterval(interval)
+    assert observed == [True] * 2_000
+    worker.close()
+
+
+def test_urgent_commands_are_called_within_a_slice_unless_they_end_it() -> None:
+    calls: list[str] = []
+    ends = threading.Event()
+    worker: Worker
+
+    def run_slice() -> bool:
+        while not worker.call_within_slice():
+            time.sleep(0.001)
+        ends.set()
+        return False
+
+    def command(name: str, ends_slice: bool | None) -> str:
+        if ends_slice is not None and worker.is_within_slice:
+            raise WithinSliceError(ends_slice=ends_slice)
+        calls.append(name)
+        return name
+
+    worker = Worker(run_slice, lambda: None)
+    worker.start()
+    worker.submit(lambda: None).result(10)
+    waiting = worker.submit(lambda: command("waits", False))
+    assert worker.submit(lambda: command("within", None)).result(10) == "within"
+    with pytest.raises(ZeroDivisionError):
+        worker.submit(lambda: 1 / 0).result(10)
+    assert (waiting.done(), worker.is_urgent, ends.is_set()) == (False, False, False)
+    ending = worker.submit(lambda: command("ends", True))
+    assert ending.result(10) == "ends"
+    assert ends.is_set()
+    assert calls == ["within", "waits", "ends"]
     worker.close()
 
 

@@ -25,6 +25,9 @@ from pondertree.view.setup import Algorithm, Setup, Turn, ViewSettings
 
 #: MiB of a tree, unless the page sets another limit: a search without limits grows until it is stopped.
 MAX_MEMORY = 1024.0
+#: The environment variable of the token: other users of the machine can read a command line, but not its environment.
+TOKEN = "PONDERTREE_TOKEN"
+TOKEN_HELP = f"token of the address, to keep it after a restart (default: {TOKEN} of the environment, or a new one)"
 
 EXAMPLES = """\
   pondertree view connect4
@@ -37,7 +40,8 @@ EXAMPLES = """\
 GAME may also be the file of a tree, which a page or Tree.save has written.
 
 The page is served on this machine alone; its address holds a token that changes
-with every start, unless --token gives one. Ctrl-C ends the server."""
+with every start, unless PONDERTREE_TOKEN or --token gives one. Ctrl-C ends the
+server."""
 
 
 def add_arguments(commands: Commands) -> None:
@@ -46,7 +50,7 @@ def add_arguments(commands: Commands) -> None:
     add_effort(parser, " of a reply")
     parser.add_argument("--port", metavar="N", type=port, help="port of the page (default: 8421, or a free one)")
     parser.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
-    parser.add_argument("--token", metavar="TEXT", type=token, help="token of the address, to keep it after a restart")
+    parser.add_argument("--token", metavar="TEXT", type=token, default=os.environ.get(TOKEN) or None, help=TOKEN_HELP)
 
 
 def port(text: str) -> int:
@@ -59,7 +63,7 @@ def port(text: str) -> int:
 def token(text: str) -> str:
     """Parses a token: long enough not to be guessed, and without characters that an address would quote."""
     if len(text) < 16 or not all(sign.isascii() and (sign.isalnum() or sign in "-_") for sign in text):
-        raise argparse.ArgumentTypeError("must have at least 16 letters, digits, - and _")
+        raise argparse.ArgumentTypeError(f"must have at least 16 letters, digits, - and _, also as {TOKEN}")
     return text
 
 
@@ -68,12 +72,21 @@ def run(arguments: argparse.Namespace) -> int:
     from pondertree.view.server import serve
 
     game = arguments.game
-    setup = setup_of_file(game) if game is not None and os.path.isfile(game) else setup_of_game(arguments)
+    setup = setup_of_file(game) if game is not None and is_file(game) else setup_of_game(arguments)
     try:
         serve(setup, arguments.token or secrets.token_urlsafe(24), arguments.port, browser=not arguments.no_browser)
     except KeyboardInterrupt:
         print("stopped")
     return 0
+
+
+def is_file(game: str) -> bool:
+    """Whether GAME is a file; the name of a game comes first, as `./NAME` is then the file."""
+    try:
+        games.by_name(game)
+    except InvalidArgumentError:
+        return os.path.isfile(game)
+    return False
 
 
 def setup_of_game(arguments: argparse.Namespace) -> Setup:

@@ -106,7 +106,7 @@ def create_app(setup: Setup, token: str, static: Path = STATIC) -> Starlette:
             return PlainTextResponse("403: the token is missing or wrong.", 403)
         if hub.saved is None:
             return PlainTextResponse("404: no tree was saved.", 404)
-        return FileResponse(hub.saved, filename=hub.saved.name)
+        return FileResponse(hub.saved, filename="search.tree")
 
     async def socket(websocket: WebSocket) -> None:
         if not is_known(websocket):
@@ -114,7 +114,7 @@ def create_app(setup: Setup, token: str, static: Path = STATIC) -> Starlette:
         elif len(hub.clients) >= MAX_CLIENTS:
             await websocket.close(TRY_LATER, "too many clients")
         else:
-            await websocket.accept()
+            # It is one of `hub.clients` before it waits for the handshake.
             await Client(hub, websocket).serve()
 
     routes = [Route("/", page), Route("/tree", tree), WebSocketRoute("/socket", socket)]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
+from pondertree.view.details import encode_reply
 from pondertree.view.frames import NOTHING_SENT
 from pondertree.view.messages import HERTZ, encode, parse
 from pondertree.view.session import described
@@ -19,8 +21,10 @@ if TYPE_CHECKING:
 
 #: Requests of a client in progress; the next ones wait in its connection.
 MAX_REQUESTS = 16
-#: The code that closes a WebSocket after a message that is not text (RFC 6455).
-UNSUPPORTED = 1003
+#: Codes of closed WebSockets (RFC 6455): after a message that is not text, and after an unexpected error.
+UNSUPPORTED, INTERNAL_ERROR = 1003, 1011
+#: Characters of the reason of a closed WebSocket, in ASCII.
+MAX_REASON = 120
 
 
 class Client:
@@ -33,61 +37,77 @@ class Client:
         self._position = ""
         self._failure = hub.session.failure
         self._answers: deque[list[str]] = deque()
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._slots = asyncio.Semaphore(MAX_REQUESTS)
         self._next_frame = 0.0
 
-    def wake(self) -> None:
-        """Lets the sender look for news."""
-        self._news.set()
+    def notify(self) -> None:
+        """Makes the sender check for changes."""
+        self._changed.set()
 
     async def serve(self) -> None:
-        """Serves the client until it disconnects."""
+        """Accepts the connection and serves the client until it disconnects; it counts as a client from the start."""
         self._hub.clients.add(self)
-        self._hub.session.watchers = len(self._hub.clients)
-        self._hub.session.submit(lambda: None, is_urgent=False)  # to complete a window that nobody watched
-        sender = asyncio.create_task(self._send())
-        requests: set[asyncio.Task[None]] = set()
+        tasks: set[asyncio.Task[None]] = set()
         try:
-            while True:
-                message = await self._websocket.receive()
-                if message["type"] == "websocket.disconnect":
-                    return
-                if message.get("text") is None:
-                    await self._websocket.close(UNSUPPORTED, "a message must be text")
-                    return
-                await self._slots.acquire()
-                request = asyncio.create_task(self._answer(message["text"]))
-                requests.add(request)
-                request.add_done_callback(requests.discard)
-        except (WebSocketDisconnect, RuntimeError):
-            return
+            await self._websocket.accept()
+            self._hub.session.watchers = len(self._hub.clients)
+            self._hub.session.submit(lambda: None, is_urgent=False)  # to complete a window that nobody watched
+            ends = {asyncio.create_task(self._send()), asyncio.create_task(self._read(tasks))}
+            tasks |= ends
+            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._hub.clients.discard(self)
             self._hub.session.watchers = len(self._hub.clients)
-            sender.cancel()
-            for request in requests:
-                request.cancel()
-            await asyncio.gather(sender, *requests, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for error in (task.exception() for task in done):
+            if isinstance(error, Exception):
+                await self._close_after(error)
+
+    async def _close_after(self, error: Exception) -> None:
+        """Reports an error of the sender or the reader, and closes the connection unless the client has done so."""
+        states = self._websocket.client_state, self._websocket.application_state
+        if isinstance(error, WebSocketDisconnect) or WebSocketState.DISCONNECTED in states:
+            return
+        logging.getLogger(__name__).error("a client of pondertree view was disconnected", exc_info=error)
+        reason = described(error).encode("ascii", "replace")[:MAX_REASON].decode()
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+            await self._websocket.close(INTERNAL_ERROR, reason)
+
+    async def _read(self, tasks: set[asyncio.Task[None]]) -> None:
+        """Reads requests until the client disconnects; each is answered by one of `tasks`."""
+        while True:
+            message = await self._websocket.receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            if message.get("text") is None:
+                await self._websocket.close(UNSUPPORTED, "a message must be text")
+                return
+            await self._slots.acquire()
+            request = asyncio.create_task(self._answer(message["text"]))
+            tasks.add(request)
+            request.add_done_callback(tasks.discard)
 
     async def _answer(self, text: str) -> None:
         """Carries a request out and queues its replies, the last of which is `done` or `error`."""
-        number, replies = None, []
+        number = None
         try:
             number, read = parse(text)
-            replies = await self._hub.carry_out(*read())
-            replies = [*replies, {"type": "done", "request": number}]
+            texts = [encode_reply(reply) for reply in await self._hub.carry_out(*read())]
+            texts.append(encode({"type": "done", "request": number}))
         except Exception as error:
-            replies = [{"type": "error", "request": number, "message": described(error)}]
-        self._answers.append([encode(answer) for answer in replies])
-        self.wake()
+            texts = [encode({"type": "error", "request": number, "message": described(error)})]
+        self._answers.append(texts)
+        self.notify()
 
     async def _send(self) -> None:
         """Sends what is new: first the position, then replies, then at most `HERTZ` frames a second."""
         session, send = self._hub.session, self._websocket.send_text
         await send(self._hub.hello)
         while True:
-            self._news.clear()
+            self._changed.clear()
             if self._position is not session.position:
                 self._position = session.position
                 await send(self._position)
@@ -100,7 +120,7 @@ class Client:
                 self._slots.release()
             snapshot = session.snapshot
             if snapshot is None or self._sent.is_up_to_date(snapshot):
-                await self._news.wait()
+                await self._changed.wait()
                 continue
             wait = self._next_frame - time.monotonic()
             if wait <= 0:
@@ -109,4 +129,4 @@ class Client:
                 await send(text)
             else:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), wait)
+                    await asyncio.wait_for(self._changed.wait(), wait)

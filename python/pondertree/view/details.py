@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
 
 from pondertree.config import ScoringRule
 from pondertree.result import SearchResult
+from pondertree.view.messages import MAX_MESSAGE, cut, encode
 from pondertree.view.position import board_message
 from pondertree.view.statistics import finite, move_rows
 
@@ -35,6 +37,10 @@ ATTRIBUTES = (
 )
 #: What is no term of a formula but describes its edge.
 NO_TERMS = {"action", "score"}
+#: Compared moves of a choice: those with the best scores, and the chosen one.
+MAX_COMPARED = 100
+#: The lists of replies that are shortened if the reply is too large.
+LISTS = {"node": ("moves", "path"), "solved": ("moves",), "step": ("choices", "nodes")}
 
 
 def node_details(
@@ -90,7 +96,7 @@ def step_details(
                 "terms": [[name, _plain(value)] for name, value in edge.items() if name not in NO_TERMS],
                 "score": finite(edge.get("score")),
             }
-            for edge in terms["edges"]
+            for edge in best_edges(terms["edges"], action, MAX_COMPARED)
         ]
         shared = {name: value for name, value in terms.items() if name not in ("player", "how", "edges")}
         choices.append(
@@ -105,3 +111,32 @@ def step_details(
         )
         state = play(state, action)
     return {"simulation": row["simulation"], "choices": choices, "values": [finite(value) for value in row["values"]]}
+
+
+def best_edges(edges: Sequence[Any], chosen: int, most: int) -> list[Any]:
+    """Returns the edges with the `most` best scores, best first, and the chosen one."""
+
+    def score(edge: Any) -> float:
+        value = edge.get("score")
+        return -math.inf if value is None or math.isnan(value) else float(value)
+
+    ordered = sorted(edges, key=score, reverse=True)
+    return ordered[:most] + [edge for edge in ordered[most:] if edge["action"] == chosen]
+
+
+def encode_reply(reply: dict[str, Any], most: int = MAX_MESSAGE) -> str:
+    """Returns the message of a reply, of at most `most` bytes: less important parts of its lists are left out.
+
+    Of a simulation, these are the compared moves with the lowest scores but the chosen ones; then its last choices.
+    """
+    if reply["type"] != "step":
+        return cut(reply, LISTS[reply["type"]], most)
+    count = max((len(choice["compared"]) for choice in reply["choices"]), default=0)
+    while count > 1 and len(encode(reply)) > most:
+        count //= 2
+        choices = [
+            {**choice, "compared": best_edges(choice["compared"], choice["chosen"], count)}
+            for choice in reply["choices"]
+        ]
+        reply = {**reply, "choices": choices}
+    return cut(reply, LISTS["step"], most)

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from pondertree.result import UNPROVEN
 from pondertree.view.messages import DECIMALS, MAX_MESSAGE, encode
 
-#: Bytes of a frame for status, moves and shares at most, and the part of the rest that new positions may take.
-MAX_HEAD, MAX_ADDED = 20_000, 0.6
+#: Bytes of a frame at most for status, moves and shares, and for removed positions; and the part of the rest that new
+#: positions may take.
+MAX_HEAD, MAX_REMOVED, MAX_ADDED = 20_000, 15_000, 0.6
 #: Columns of `Rows.values`.
 VISITS, Q, PROVEN, HIDDEN, ON_LINE = range(5)
 
@@ -94,7 +95,8 @@ def frame(sent: Sent, snapshot: Snapshot) -> tuple[str, Sent]:
     """Returns a message of at most `MAX_MESSAGE` bytes that brings a client towards a snapshot, and what it has then.
 
     What does not fit follows in the next frames: new positions by visits, and changed ones by their relative growth
-    since they were sent, so that none waits for ever.
+    since they were sent, so that none waits for ever. Positions are added only after all that left the window are
+    removed, children before their parents, which have smaller ids.
     """
     is_reset = sent.position != snapshot.position
     if is_reset:
@@ -111,27 +113,31 @@ def frame(sent: Sent, snapshot: Snapshot) -> tuple[str, Sent]:
     is_urgent = differs[:, PROVEN] | differs[:, ON_LINE] | (rows.ids == 0)
     order = np.lexsort((-rows.values[:, VISITS] / np.maximum(values[:, VISITS], 1.0), ~is_urgent))
     changed, added = order[differs.any(axis=1)[order]], np.flatnonzero(~known)
-    removed = sent.ids[~np.isin(sent.ids, rows.ids)].tolist()
+    stale = np.flatnonzero(~np.isin(sent.ids, rows.ids))[::-1]
+    removed_texts = _fitting(stale, lambda place: str(sent.ids[place]), MAX_REMOVED)
+    stale = stale[len(removed_texts) :]
     start = (
         f'{{"type":"frame","position":{snapshot.position},"sequence":{sent.sequence + 1},{snapshot.head_text},'
-        f'"tree":{{"reset":{"true" if is_reset else "false"},"remove":{json.dumps(removed)},"add":['
+        f'"tree":{{"reset":{"true" if is_reset else "false"},"remove":[{",".join(removed_texts)}],"add":['
     )
     left = MAX_MESSAGE - len(start) - len('],"change":[]}}')
-    added_texts = _fitting(added, lambda row: _addition(rows, row), int(left * MAX_ADDED) if len(changed) else left)
+    most_added = 0 if len(stale) else int(left * MAX_ADDED) if len(changed) else left
+    added_texts = _fitting(added, lambda row: _addition(rows, row), most_added)
     left -= sum(map(len, added_texts)) + len(added_texts)
     changed_texts = _fitting(changed, lambda row: _change(rows, row), left)
     text = f'{start}{",".join(added_texts)}],"change":[{",".join(changed_texts)}]}}}}'
     updated = changed[: len(changed_texts)]
     values[updated] = rows.values[updated]
     known[added[: len(added_texts)]] = True
-    ascending = np.argsort(rows.ids[known])
+    ids = np.concatenate([rows.ids[known], sent.ids[stale]])
+    ascending = np.argsort(ids)
     return text, Sent(
         snapshot.position,
         sent.sequence + 1,
         snapshot.number,
-        len(added_texts) == len(added) and len(changed_texts) == len(changed),
-        rows.ids[known][ascending],
-        values[known][ascending],
+        not len(stale) and len(added_texts) == len(added) and len(changed_texts) == len(changed),
+        ids[ascending],
+        np.concatenate([values[known], sent.values[stale]])[ascending],
     )
 
 

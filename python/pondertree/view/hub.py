@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import secrets
 import tempfile
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from pondertree.view.setup import Setup
 
 #: Seconds for the exact solver.
 SOLVER_SECONDS = 20
+#: Saved trees that are kept, so that a download of one continues while another is saved.
+MAX_SAVED = 4
 
 
 class Hub:
@@ -33,10 +37,15 @@ class Hub:
         self.clients: set[Any] = set()
         self.saved: Path | None = None
         """The file of the tree that was saved last."""
+        self._saves: list[Path] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._folder = Path()
         self._frames: dict[int, tuple[Sent, asyncio.Task[tuple[str, Sent]]]] = {}
         self._framed: Snapshot | None = None
+        #: The exact solver has one thread, so that it does not keep frames from the threads of the event loop.
+        self._solver = ThreadPoolExecutor(1, "pondertree-solver")
+        #: The number of the position that was solved last, and its moves.
+        self._solved: tuple[int, asyncio.Future[list[dict[str, Any]]] | None] = -1, None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -48,23 +57,27 @@ class Hub:
             try:
                 yield
             finally:
+                self._solver.shutdown(wait=False, cancel_futures=True)
                 await asyncio.to_thread(self.session.close)
 
     def _changed(self) -> None:
-        """Wakes the senders, from the worker."""
+        """Notifies all clients, from the worker, that the session has published something."""
         loop = self._loop
         if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self.wake)
+            loop.call_soon_threadsafe(self.notify)
 
-    def wake(self) -> None:
-        """Wakes the senders of all clients."""
+    def notify(self) -> None:
+        """Makes the senders of all clients check for changes."""
         for client in self.clients:
-            client.wake()
+            client.notify()
 
     async def carry_out(self, kind: str, fields: dict[str, Any]) -> list[dict[str, Any]]:
         """Carries a request out; returns its replies, besides what the session publishes."""
         if self.session.setup.is_read_only and kind not in ("pause", "window", "inspect", "solve"):
-            raise UsageError("this tree is read-only: its file does not hold a search that could continue")
+            raise UsageError(
+                "this tree is read-only on this page: its file is that of a result, or its search has options that "
+                "the page cannot set; pondertree.load_tree may be able to continue it"
+            )
         if kind == "solve":
             return [await self._solve()]
         session = self.session
@@ -88,20 +101,38 @@ class Hub:
         return [] if answer is None else [answer]
 
     def _save(self) -> None:
-        """Saves the tree; called by the worker."""
-        path = self._folder / "search.tree"
+        """Saves the tree to a file of its own and deletes the oldest ones; called by the worker."""
+        path = self._folder / f"{secrets.token_hex(8)}.tree"
         self.session.save(path)
         self.saved = path
+        self._saves.append(path)
+        for old in self._saves[:-MAX_SAVED]:
+            with suppress(OSError):  # Windows does not delete a file that is being read
+                old.unlink(missing_ok=True)
+                self._saves.remove(old)
 
     async def _solve(self) -> dict[str, Any]:
-        """Solves the shown position in a thread of its own, or in the worker if the game is written in Python."""
+        """Solves the shown position, once for all requests; a game in Python is solved in the worker."""
         session = self.session
         number, state = await asyncio.wrap_future(session.submit(session.shown_state, is_urgent=False))
-        if describe(state).compiled:
-            moves = await asyncio.to_thread(solve, state)
-        else:
-            moves = await asyncio.wrap_future(session.submit(functools.partial(solve, state)))
-        return {"type": "solved", "position": number, "moves": moves}
+        solved, moves = self._solved
+        if moves is None or solved != number or (moves.done() and (moves.cancelled() or moves.exception())):
+            if describe(state).compiled:
+                done = self._solver.submit(self._solve_if_shown, number, state)
+            else:
+                done = session.submit(functools.partial(solve, state))
+            moves = asyncio.wrap_future(done)
+            # Reads the exception of a solve whose clients have all left.
+            moves.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+            self._solved = number, moves
+        # A client that leaves does not end the solve of the others.
+        return {"type": "solved", "position": number, "moves": await asyncio.shield(moves)}
+
+    def _solve_if_shown(self, number: int, state: Any) -> list[dict[str, Any]]:
+        """Solves a position unless another one was to be solved while this one waited for the thread."""
+        if self._solved[0] > number:
+            raise UsageError("the position has changed before it was solved")
+        return solve(state)
 
     async def frame(self, sent: Sent, snapshot: Snapshot) -> tuple[str, Sent]:
         """Returns the next frame for a client that has `sent`; clients that have the same share it."""

@@ -116,10 +116,15 @@ class LiveSearch:
 
     # Running
 
-    def start(self, simulations: int | None, seconds: float | None, reply: Future[None] | None = None) -> None:
-        """Begins to search, for so many more simulations and seconds."""
+    def validate(self, simulations: int | None) -> None:
+        """Raises if so many simulations cannot be searched: the game is over, or a schedule needs their number."""
+        self.require_tree()
         if simulations is None and self.has_schedule:
             raise UsageError("sequential halving needs a number of simulations")
+
+    def start(self, simulations: int | None, seconds: float | None, reply: Future[None] | None = None) -> None:
+        """Begins to search, for so many more simulations and seconds."""
+        self.validate(simulations)
         done, elapsed = spent(self.require_tree())
         self.run = Run(
             None if simulations is None else done + simulations, None if seconds is None else elapsed + seconds, reply

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from pondertree import validation
 from pondertree.config import Check, bounded_int
-from pondertree.errors import InvalidArgumentError
+from pondertree.errors import InvalidArgumentError, UsageError
 
 VERSION = 1
 #: Bytes of a message to the page, and of one from it.
@@ -133,12 +133,23 @@ def encode(message: Mapping[str, Any]) -> str:
 
 
 def encode_within(message: dict[str, Any], lists: tuple[str, ...], most: int = MAX_MESSAGE) -> str:
-    """Returns a message as JSON of at most `most` bytes: its longest list among `lists` is halved until it fits."""
+    """Returns what `cut` returns, or an error message if the message is too large without its lists."""
+    try:
+        return cut(message, lists, most)
+    except UsageError as error:
+        return encode({"type": "error", "request": None, "message": str(error)})
+
+
+def cut(message: dict[str, Any], lists: tuple[str, ...], most: int = MAX_MESSAGE) -> str:
+    """Returns a message as JSON of at most `most` bytes: its longest list among `lists` is halved until it fits.
+
+    Raises `UsageError` if it does not fit without them.
+    """
     text = encode(message)
     while len(text) > most:
         longest = max(lists, key=lambda name: len(encode({"": message[name]})))
         if not message[longest]:
-            return encode({"type": "error", "request": None, "message": "this position is too large to be shown"})
+            raise UsageError("this position is too large to be shown")
         message = {**message, longest: message[longest][: len(message[longest]) // 2]}
         text = encode(message)
     return text

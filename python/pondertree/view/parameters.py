@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
+import numpy as np
+
 from pondertree import validation
 from pondertree.config import SearchOptions
-from pondertree.errors import UnknownOptionError
+from pondertree.errors import PondertreeError, UnknownOptionError
 from pondertree.search.base import Search
 from pondertree.search.preset import unknown_option
 from pondertree.view.setup import Algorithm, ViewSettings
@@ -106,21 +108,32 @@ def read_parameters(algorithm: Algorithm, given: Mapping[str, Any]) -> dict[str,
 
 def settings_of(search: Search | None, algorithms: Sequence[Algorithm], seed: int) -> ViewSettings | None:
     """Returns the settings that make a search again; None if a form has not all of them."""
-    for algorithm in algorithms:
-        if search is not None and type(search) is algorithm.search:
-            entered = {name: getattr(search, name) for name in _entered(algorithm.search)}
-            parameters = {
-                name: to_text(value) if isinstance(value, tuple) else value for name, value in entered.items()
-            }
-            if algorithm.source is not None:
-                kind = type(getattr(search, algorithm.source))
-                names = [name for name, source in algorithm.sources.items() if type(source) is kind]
-                if not names:
-                    return None
-                parameters[algorithm.source] = names[0]
-            simulations = search.num_simulations if isinstance(search.num_simulations, int) else None
-            return ViewSettings(algorithm.name, parameters, seed, simulations, search.seconds)
-    return None
+    algorithm = next((each for each in algorithms if type(search) is each.search), None)
+    if search is None or algorithm is None:
+        return None
+    entered = {name: getattr(search, name) for name in _entered(algorithm.search)}
+    parameters = {name: to_text(value) if isinstance(value, tuple) else value for name, value in entered.items()}
+    source = algorithm.source
+    if source is not None:
+        used = getattr(search, source)
+        names = [name for name, known in algorithm.sources.items() if _is_same(known, used)]
+        if not names:
+            return None
+        parameters[source] = names[0]
+    try:
+        again = algorithm.search(**read_parameters(algorithm, parameters))
+    except PondertreeError:
+        return None
+    given = [each.name for each in fields(search) if each.init and each.name not in HANDLED]
+    if not all(_is_same(getattr(again, name), getattr(search, name)) for name in given):
+        return None
+    simulations = search.num_simulations if isinstance(search.num_simulations, int) else None
+    return ViewSettings(algorithm.name, parameters, seed, simulations, search.seconds)
+
+
+def _is_same(first: Any, second: Any) -> bool:
+    """Whether two options are equal; they may be arrays."""
+    return first is second or (type(first) is type(second) and bool(np.all(first == second)))
 
 
 def help_of(search: type[Search], name: str) -> str:
