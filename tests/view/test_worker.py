@@ -96,10 +96,10 @@ def test_slice_is_urgent_as_long_as_an_urgent_command_waits() -> None:
     worker = Worker(lambda: False, lambda: None)
     worker.start()
     worker.submit(lambda: is_free.wait(10))
-    observed = [worker.submit(lambda: worker.is_urgent) for _ in range(3)]
+    flags = [worker.submit(lambda: worker.is_urgent) for _ in range(3)]
     worker.submit(lambda: None, is_urgent=False)
     is_free.set()
-    assert [each.result(10) for each in observed] == [True, True, False]
+    assert [each.result(10) for each in flags] == [True, True, False]
     worker.close()
 
 
@@ -107,9 +107,9 @@ def test_interrupts_come_only_while_a_command_waits() -> None:
     """However the threads are switched: an interrupt that comes late would end a later slice."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
-    observed: list[bool] = []
+    flags: list[bool] = []
     worker: Worker
-    worker = Worker(lambda: False, lambda: observed.append(worker.is_urgent))
+    worker = Worker(lambda: False, lambda: flags.append(worker.is_urgent))
     worker.start()
     try:
         for _ in range(2_000):
@@ -117,7 +117,7 @@ def test_interrupts_come_only_while_a_command_waits() -> None:
             assert not worker.is_urgent
     finally:
         sys.setswitchinterval(interval)
-    assert observed == [True] * 2_000
+    assert flags == [True] * 2_000
     worker.close()
 
 
