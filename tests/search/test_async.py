@@ -263,3 +263,18 @@ def test_other_errors_propagate() -> None:
         assert (await pondertree.UCT(100).arun(ConnectFour())).simulations == 100
 
     asyncio.run(work())
+
+
+def test_tree_is_shown_while_it_is_searched() -> None:
+    async def show() -> tuple[str, str | None]:
+        tree = pondertree.UCT(seed=1).tree(ConnectFour())
+        task = asyncio.create_task(tree.asimulate(10_000_000))
+        while not tree._forest.is_busy:
+            await asyncio.sleep(0.001)
+        shown = repr(tree), tree._repr_html_()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert tree._repr_html_() is not None
+        return shown
+
+    assert asyncio.run(show()) == ("<Tree: being searched>", None)

@@ -41,13 +41,14 @@ class Faulty:
 
     num_players, num_actions, is_terminal = 2, 2, False
     failing = ""
+    error: type[BaseException] = RuntimeError
 
     def __init__(self, moves: tuple[int, ...] = ()) -> None:
         self.moves, self.to_play = moves, len(moves) % 2
 
     def fail(self, method: str) -> None:
         if type(self).failing == method and 1 in self.moves:
-            raise RuntimeError(f"{method} fails")
+            raise type(self).error(f"{method} fails")
 
     def legal_actions(self) -> list[int]:
         self.fail("legal_actions")
@@ -133,8 +134,13 @@ def test_pause_always_publishes() -> None:
         assert status(session)["running"] is False
 
 
-@pytest.mark.parametrize("failing", ["play", "action_to_string"])
-def test_failure_of_a_game_in_a_search_publishes_its_end(failing: str) -> None:
+@pytest.mark.parametrize(
+    ("failing", "error"), [("play", RuntimeError), ("play", SystemExit), ("action_to_string", RuntimeError)]
+)
+def test_failure_of_a_game_in_a_search_publishes_its_end(
+    failing: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Faulty, "error", error)
     with session_of(without_limits(setup_of(FAULTY, max_depth=6))) as session:
         call(session, session.start)
         wait_until(lambda: status(session)["running"] and status(session)["simulations"])

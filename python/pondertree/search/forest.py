@@ -79,6 +79,11 @@ class Forest:
     def __len__(self) -> int:
         return len(self._states)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call of `simulate` or `step` is under way, which no other call may enter."""
+        return self._busy
+
     def state(self, index: int) -> Any:
         """Returns the state at the root of tree `index`."""
         return self._states[self._index(index)]

@@ -38,6 +38,8 @@ class UnknownState:
 class ReadOnlyForest:
     """The forest of a read-only tree: its state and result."""
 
+    is_busy = False
+
     def __init__(self, result: SearchResult, reason: str) -> None:
         self._result = result
         self._reason = reason

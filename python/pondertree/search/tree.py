@@ -127,10 +127,12 @@ class Tree:
         """Returns every simulation, as the reference implementation records it; needs `trace=True`."""
         return self._forest.trace(0)
 
-    def _repr_html_(self) -> str:
-        return self.result()._repr_html_()
+    def _repr_html_(self) -> str | None:
+        return None if self._forest.is_busy else self.result()._repr_html_()
 
     def __repr__(self) -> str:
+        if self._forest.is_busy:
+            return "<Tree: being searched>"
         result = self.result()
         # Not `result.action`, which warns of a tree without simulations.
         return f"<Tree: {result.simulations} simulations, best {move_text(self.state, result._chosen[1])}>"

@@ -106,7 +106,7 @@ class Session:
                 self._finish()
             elif self.watchers:
                 self._show_tree()
-        except Exception as error:
+        except BaseException as error:  # SystemExit, too: a game may raise anything
             self._live.stop()
             self.failure = described(error)
             self._show_failed()
@@ -161,7 +161,7 @@ class Session:
         """Publishes that the search has stopped after an error, even if reading the tree raises one too."""
         try:
             self._show_tree()
-        except Exception:
+        except BaseException:
             if self.snapshot is not None:
                 head = self.snapshot.head
                 head = {**head, "status": {**head["status"], "running": False, "goal": None}}

@@ -40,8 +40,9 @@ class Job:
             result = self.command()
         except WithinSliceError:
             raise
-        except Exception as error:
-            self.done.set_exception(error)
+        except BaseException as error:
+            # A game may raise SystemExit, which would end the server where the result is awaited.
+            self.done.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
             return
         if isinstance(result, Future):
             result.add_done_callback(self._forward)
