@@ -29,7 +29,7 @@ from pondertree.view.window import Window
 #: Seconds of a slice, and the longest one for a game whose playouts exceed it.
 SLICE, MAX_SLICE = 0.1, 10.0
 #: A slice takes at least so many times as long as reading the tree before it, but for that at most `MAX_PAUSE` seconds.
-SLICE_PER_READING, MAX_PAUSE = 40, 1.0
+SLICE_PER_READING, MAX_PAUSE = 60, 1.0
 #: Moves of an expected line.
 MAX_LINE = 12
 #: Seconds for the moves of new positions, and as many for expected lines: after a slice, and after the last one.

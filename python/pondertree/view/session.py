@@ -335,7 +335,7 @@ class Session:
         tree.save(path)
 
 
-def described(error: Exception) -> str:
+def described(error: BaseException) -> str:
     """Returns the text of an error for the page."""
     text = str(error) if isinstance(error, PondertreeError) else f"{type(error).__name__}: {error}"
     return brief(text, MAX_ERROR)
