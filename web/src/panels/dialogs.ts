@@ -63,14 +63,35 @@ export function showShortcuts(): void {
   dialog("Keyboard", [list(SHORTCUTS), h("h3", {}, "In the tree"), list(TREE_SHORTCUTS), h("h3", {}, "In the table of moves"), list(TABLE_SHORTCUTS)]);
 }
 
-const MOST_TOASTS = 4;
+const MOST_TOASTS = 2;
+const TOAST_SECONDS = 8;
+const MOST_CHARACTERS = 300;
 
-/** Shows an error; the same message is shown once. */
-export function toast(message: string): void {
+/**
+ * Shows an error for a while, longer under the pointer or with the focus; the same message is shown once.
+ * `kind` is that of the request that failed: its next success takes the message away.
+ */
+export function toast(message: string, kind = ""): void {
   const box = byId("toasts");
   if ([...box.children].some((shown) => shown.getAttribute("data-message") === message)) return;
+  const cut = message.length > MOST_CHARACTERS;
   const close = h("button", { type: "button", class: "quiet", "aria-label": "Dismiss", onclick: () => shown.remove() }, icon("close"));
-  const shown: HTMLElement = h("div", { class: "toast", "data-message": message, "data-testid": "toast" }, h("p", {}, message), close);
+  const text = h("p", { title: cut && message }, cut ? `${message.slice(0, MOST_CHARACTERS)}…` : message);
+  const shown: HTMLElement = h("div", { class: "toast", "data-message": message, "data-kind": kind, "data-testid": "toast" }, text, close);
+  let timer = 0;
+  const hold = (): void => clearTimeout(timer);
+  const wait = (): void => {
+    hold();
+    if (!shown.matches(":hover, :focus-within")) timer = window.setTimeout(() => shown.remove(), 1000 * TOAST_SECONDS);
+  };
+  for (const name of ["pointerenter", "focusin"]) shown.addEventListener(name, hold);
+  for (const name of ["pointerleave", "focusout"]) shown.addEventListener(name, wait);
   box.append(shown);
+  wait();
   while (box.children.length > MOST_TOASTS) box.firstElementChild?.remove();
+}
+
+/** Takes the errors of a kind of request away. */
+export function clearToasts(kind: string): void {
+  for (const shown of [...byId("toasts").children]) if (shown.getAttribute("data-kind") === kind) shown.remove();
 }
