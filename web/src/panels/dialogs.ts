@@ -4,15 +4,14 @@ import { byId, h, icon } from "../dom";
 
 type Child = Node | string | false | null;
 
-/** Shows a dialog; with `confirm`, its button submits a form and calls `act`. */
-export function dialog(title: string, content: Child[], confirm?: string, act?: () => void): HTMLDialogElement {
+/** Shows a dialog; with `confirm`, its button submits a form and calls `act`, which tells whether the dialog may close. */
+export function dialog(title: string, content: Child[], confirm?: string, act?: () => Promise<boolean>): HTMLDialogElement {
   const close = h("button", { type: "button", onclick: () => box.close() }, confirm ? "Cancel" : "Close");
   const foot = h("div", { class: "dialog-foot" }, close, confirm ? h("button", { type: "submit", class: "primary" }, confirm) : null);
   const form = h("form", { autocomplete: "off" }, ...content, foot);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    box.close();
-    act?.();
+    void act?.().then((done) => done && box.close());
   });
   const heading = h("h2", { id: "dialog-title" }, title);
   const box: HTMLDialogElement = h("dialog", { "aria-labelledby": "dialog-title" }, heading, form);
