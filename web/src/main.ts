@@ -50,6 +50,7 @@ function showStatus(status: Status): void {
   setAttribute(connection, "data-state", status.state);
   const text = (): string => {
     if (status.state === "open") return "Connected";
+    if (status.state === "refused") return "The server was restarted with a new address: open the address it printed.";
     if (status.retryAt === null) return "Connecting…";
     const left = Math.ceil((status.retryAt - performance.now()) / 1000);
     return left > 1 ? `Disconnected, retrying in ${left} s` : "Disconnected, retrying…";
@@ -59,7 +60,7 @@ function showStatus(status: Status): void {
   store.changed("status");
 }
 
-store.connection = new Connection(address.href, (message) => account(() => store.receive(message)), showStatus, toast);
+store.connection = new Connection(address.href, location.href, (message) => account(() => store.receive(message)), showStatus, toast);
 store.on(["hello"], () => {
   const { hello } = store;
   if (!hello) return;
