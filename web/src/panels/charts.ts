@@ -99,7 +99,8 @@ export class SharesPanel {
           stroke: colours[place],
           width: place ? 1.8 : 2.8,
           dash: DASHES[place % DASHES.length],
-          points: { show: false },
+          // A line needs two samples.
+          points: { show: () => this.store.history.simulations.length < 2, size: 7, fill: colours[place] },
         })),
       ],
     };
