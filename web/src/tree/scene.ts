@@ -85,7 +85,7 @@ export function buildScene({ model, layout, camera }: View, marks: Marks, buffer
     array[place + 5] = Math.max(1.5, Math.min(camera.row / 3.2, width / 2, 3 + 12 * share));
     array[place + 6] = Math.min(high > 21 ? WIDEST_BOX : WIDEST_LOW_BOX, width - 5);
     array[place + 7] = pack({
-      step: stepOf(model.rootValue(slot)),
+      step: stepOf(model.value(slot)),
       shape: shapeOf(model.proven[slot]),
       kind,
       pv: model.pv[slot] === 1,
