@@ -63,7 +63,7 @@ def test_piece_moves_from_cell_to_cell_and_promotions_are_chosen(serve, open_pag
     cells[pawn].click()
     assert page.locator("#board .cell.target").count() == 2
     cells[target].click()
-    assert page.locator("#chooser button").all_inner_texts() == ["e8=N", "e8=B", "e8=R+", "e8=Q+"]
+    assert page.locator("#chooser button").all_inner_texts() == ["e8=Q+", "e8=R+", "e8=B", "e8=N"]
     page.locator("#chooser button", has_text="e8=N").click()
     wait_for_ply(view, 1)
     assert moves_of(view) == ["e8=N"]
