@@ -147,6 +147,43 @@ def test_excluded_moves_are_not_searched_and_forced_ones_alone(serve, open_page)
     assert {action for action, cells in view.rows().items() if cells["visits"]} == {2}
 
 
+def test_solved_position_and_finished_game_are_told(serve, open_page):
+    view = open_page(serve("tic-tac-toe", "--algorithm", "uct", "--moves", "a1 b1 a2 b2", "--seed", "1"))
+    page, run = view.page, view.page.get_by_test_id("run")
+    assert run.inner_text() == "Start"
+    actions = page.eval_on_selector_all(
+        "[data-testid=moves] tbody tr", "all => all.map(row => Number(row.dataset.action))"
+    )
+    assert actions == [int(action) for action in view.server.app.state.hub.session._position.state.legal_actions()]
+    view.press("run")
+    view.wait("document.querySelector('#run').textContent.startsWith('Solved')")
+    assert run.inner_text() == "Solved: win in 1"
+    assert run.is_disabled()
+    page.get_by_test_id("move-text").fill("a3")
+    page.get_by_test_id("move-text").press("Enter")
+    wait_for_ply(view, 5)
+    view.wait("document.querySelector('#tree-summary').textContent === 'The game is over'")
+    assert page.locator("#panel-moves .empty").inner_text() == "The game is over."
+    for name in ("run", "step", "save", "solve"):
+        assert page.get_by_test_id(name).is_disabled(), name
+
+
+def test_limit_that_is_not_positive_is_refused(serve, open_page):
+    view = open_page(serve("tic-tac-toe", "--algorithm", "uct", "--seed", "1", "--simulations", "50"))
+    limit = view.page.get_by_test_id("limit")
+    for text in ("0", "-5", "2.5"):
+        limit.fill(text)
+        limit.press("Enter")
+        view.wait("document.querySelector('#limit').getAttribute('aria-invalid') === 'true'")
+        assert limit.is_visible()
+        assert "1 or more" in limit.evaluate("each => each.validationMessage")
+    limit.fill("60")
+    limit.press("Enter")
+    view.wait("document.querySelector('#limit').validity.valid")
+    view.press("run")
+    view.idle(60)
+
+
 def test_preset_parameters_and_seed_are_changed(serve, open_page):
     view = open_page(serve("connect4", "--algorithm", "uct", "--seed", "1"))
     page = view.page

@@ -202,7 +202,7 @@ export class BoardView {
   }
 
   private moveButton(move: LegalMove): HTMLButtonElement {
-    return h("button", { type: "button", "data-action": move.action, onclick: () => this.play({ action: move.action }) }, move.text);
+    return h("button", { type: "button", title: move.text, "data-action": move.action, onclick: () => this.play({ action: move.action }) }, move.text);
   }
 
   private addButtons(): void {

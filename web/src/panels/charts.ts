@@ -130,7 +130,8 @@ export class SharesPanel {
         swatch.style.background = this.palette.series[place];
         const amount = h("span", { class: "amount" });
         setNumber(amount, this.store.history.shares.get(action)?.[last], percent);
-        return h("li", { "data-action": action }, swatch, this.store.moveText(action), amount);
+        const move = this.store.moveText(action);
+        return h("li", { "data-action": action }, swatch, h("span", { class: "name", title: move }, move), amount);
       }),
     );
   }

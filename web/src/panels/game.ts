@@ -124,7 +124,7 @@ export class GamePanel {
       if (first) items.push(h("span", { class: "turn-number" }, `${label}.`));
       if (place === 0 && pairs && (ply - 1 + offset) % 2 === 1) items.push(h("span", {}, "…"));
       const button = h("button", {
-        type: "button", "data-ply": ply, class: ply > position.ply ? "future" : "", "aria-current": ply === position.ply ? "step" : null,
+        type: "button", title: move.text, "data-ply": ply, class: ply > position.ply ? "future" : "", "aria-current": ply === position.ply ? "step" : null,
         "aria-label": `${label}. ${this.store.player(move.player)} ${move.text}`, onclick: () => this.jump(ply),
       }, move.text);
       if (!pairs) button.style.gridColumn = "2 / 4";

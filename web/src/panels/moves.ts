@@ -220,7 +220,11 @@ export class MovesPanel {
   }
 
   private show(cell: HTMLElement, name: string, row: Row): void {
-    if (name === "move") setText(cell, row.text);
+    if (name === "move" || name === "line") {
+      const told = name === "move" ? row.text : row.line.slice(row.line[0] === row.text ? 1 : 0).join(" ");
+      setText(cell, told);
+      setAttribute(cell, "title", told || null);
+    }
     else if (name === "visits") setNumber(cell, row.visits, count);
     else if (name === "share") setNumber(cell, row.share, percent);
     else if (name === "prior") setNumber(cell, row.prior, percent);
@@ -229,7 +233,6 @@ export class MovesPanel {
     else if (name === "q") setNumber(cell, row.q, signed);
     else if (name === "u") setNumber(cell, row.u, fixed);
     else if (name === "score") setNumber(cell, row.score, signed);
-    else if (name === "line") setText(cell, row.line.slice(row.line[0] === row.text ? 1 : 0).join(" "));
     else {
       const [value, distance] = name === "proven" ? [row.proven, row.distance] : [row.solved?.value, row.solved?.distance];
       setText(cell, verdict(value, distance));

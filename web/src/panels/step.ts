@@ -83,7 +83,7 @@ export class StepPanel {
       const byName = new Map<string, Term>(terms);
       const isChosen = action === chosen;
       return h("tr", { class: isChosen ? "chosen" : "", "data-action": action, "aria-current": isChosen ? "true" : null },
-        h("td", { class: "move" }, isChosen ? `→ ${text}` : text),
+        h("td", { class: "move", title: text }, isChosen ? `→ ${text}` : text),
         ...names.map((name) => h("td", {}, term(name, byName.get(name)))),
         h("td", {}, term("score", score)));
     });
