@@ -128,7 +128,13 @@ def test_errors_go_away(serve, open_page):
         box = shown.bounding_box()
         assert box["y"] + box["height"] <= head["y"] + head["height"], "it covers no controls"
     page.wait_for_timeout(100)
-    play("5")
+    play("b2")
+    view.wait("document.querySelectorAll('.toast').length === 0")
+    play("x4")
+    toast.hover()
+    page.wait_for_timeout(9_000)
+    assert toast.count() == 1, "it stays while it is read"
+    page.mouse.move(5, 400)
     view.wait("document.querySelectorAll('.toast').length === 0")
 
 
