@@ -2,12 +2,13 @@
 
 import { VERSION, type Request, type ServerMessage } from "./protocol";
 
-export type Status = { state: "connecting" | "open" | "waiting"; retryAt: number | null };
+export type Status = { state: "connecting" | "open" | "waiting" | "refused"; retryAt: number | null };
 type Body<T = Request> = T extends unknown ? Omit<T, "request"> : never;
 export type RequestBody = Body;
 
 const FIRST_DELAY = 250;
 const LONGEST_DELAY = 5000;
+const FORBIDDEN = 403;
 
 /** Milliseconds before the n-th attempt; doubles, up to five seconds, with a random part so that pages spread out. */
 export function backOff(attempt: number, random = Math.random()): number {
@@ -26,6 +27,8 @@ export class Connection {
 
   constructor(
     private readonly url: string,
+    /** The address of the page, which the server refuses as it does the socket: a browser does not tell why that fails. */
+    private readonly page: string,
     private readonly receive: (message: ServerMessage) => void,
     private readonly changed: (status: Status) => void,
     private readonly failed: (message: string) => void,
@@ -88,5 +91,17 @@ export class Connection {
     const delay = backOff(this.attempt++);
     this.changed({ state: "waiting", retryAt: performance.now() + delay });
     this.timer = window.setTimeout(() => this.open(), delay);
+    if (this.attempt > 1) void this.check();
+  }
+
+  /** Gives up if the server is there but does not know the token: it was restarted. */
+  private async check(): Promise<void> {
+    const status = await fetch(this.page, { cache: "no-store" }).then((answer) => answer.status, () => null);
+    if (status !== FORBIDDEN || this.isOpen) return;
+    clearTimeout(this.timer);
+    const { socket } = this;
+    this.socket = null;
+    socket?.close();
+    this.changed({ state: "refused", retryAt: null });
   }
 }

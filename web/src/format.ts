@@ -42,3 +42,6 @@ export function verdict(proven: Value, distance?: Value): string {
 export const verdictSign = (proven: number): string => (proven > 0 ? "▲" : proven < 0 ? "▼" : "◆");
 
 export const plural = (number: number, word: string): string => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
+
+/** The first characters of a text that is too long for its place. */
+export const brief = (value: string, most: number): string => (value.length > most ? `${value.slice(0, most - 1)}…` : value);

@@ -5,7 +5,7 @@ import { Connection, type Status } from "./connection";
 import { byId, setAttribute, setText } from "./dom";
 import { EvaluationGraph, SharesPanel } from "./panels/charts";
 import { Controls } from "./panels/controls";
-import { showShortcuts, toast } from "./panels/dialogs";
+import { clearToasts, showShortcuts, toast } from "./panels/dialogs";
 import { GamePanel, lastPly } from "./panels/game";
 import { MovesPanel } from "./panels/moves";
 import { NodePanel } from "./panels/node";
@@ -26,6 +26,7 @@ address.search = location.search;
 const isWide = matchMedia("(min-width: 1000px)");
 const store = new Store();
 store.report = toast;
+store.succeeded = clearToasts;
 const toggleTheme = initTheme(() => store.changed("theme"));
 const game = new GamePanel(store);
 const play = (move: { action?: number; text?: string }): void => void game.play(move);
@@ -49,6 +50,7 @@ function showStatus(status: Status): void {
   setAttribute(connection, "data-state", status.state);
   const text = (): string => {
     if (status.state === "open") return "Connected";
+    if (status.state === "refused") return "The server was restarted with a new address: open the address it printed.";
     if (status.retryAt === null) return "Connecting…";
     const left = Math.ceil((status.retryAt - performance.now()) / 1000);
     return left > 1 ? `Disconnected, retrying in ${left} s` : "Disconnected, retrying…";
@@ -58,7 +60,7 @@ function showStatus(status: Status): void {
   store.changed("status");
 }
 
-store.connection = new Connection(address.href, (message) => account(() => store.receive(message)), showStatus, toast);
+store.connection = new Connection(address.href, location.href, (message) => account(() => store.receive(message)), showStatus, toast);
 store.on(["hello"], () => {
   const { hello } = store;
   if (!hello) return;

@@ -26,7 +26,9 @@ export class Store {
   overlay: Overlay = "visits";
 
   connection!: Connection;
-  report: (message: string) => void = () => undefined;
+  report: (message: string, kind?: string) => void = () => undefined;
+  /** Called with the kind of a request that succeeded. */
+  succeeded: (kind: string) => void = () => undefined;
   private readonly jobs = new Map<Topic, (() => void)[]>();
 
   /** Runs a job in the next frame after any of the topics changed. */
@@ -42,9 +44,10 @@ export class Store {
   async send(body: RequestBody): Promise<boolean> {
     try {
       await this.connection.request(body);
+      this.succeeded(body.type);
       return true;
     } catch (error) {
-      this.report(error instanceof RequestError ? error.message : String(error));
+      this.report(error instanceof RequestError ? error.message : String(error), body.type);
       return false;
     }
   }

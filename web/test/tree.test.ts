@@ -159,3 +159,9 @@ test("zooming keeps the point under the pointer in place", () => {
   zoom(camera, 0.4, 333, 200);
   assert.ok(Math.abs((200 - camera.y0) / camera.row - row) < 1e-9);
 });
+
+test("colours follow the numbers: values are for the player who made the move", () => {
+  const model = modelOf([node(0, null, 0, 9, { q: 0.2 }), node(1, 0, 1, 5, { player: 0, q: 0.4 }), node(2, 1, 2, 4, { player: 1, q: -0.4 }), node(3, 1, 3, 1, { player: 1, q: 0.9, proven: -1 })]);
+  assert.equal(model.value(model.slot(2)), -0.4);
+  assert.equal(model.value(model.slot(3)), -1);
+});

@@ -19,7 +19,21 @@ def test_page_reconnects_after_a_restart(serve, open_page):
     view.simulate(700)
     assert sum(cells["visits"] for cells in view.rows().values()) == 700
     # Browsers report each failed attempt to connect; nothing else may be there.
-    assert all("WebSocket" in complaint for complaint in view.complaints)
+    assert all("WebSocket" in complaint or "Failed to load" in complaint for complaint in view.complaints)
+    view.complaints.clear()
+
+
+def test_page_tells_that_the_address_changed(serve, open_page, monkeypatch):
+    server = serve("tic-tac-toe", "--algorithm", "uct", "--seed", "1")
+    view = open_page(server)
+    server.stop()
+    monkeypatch.setattr("tests.view.browser.live.TOKEN", "another-token")
+    server.start()
+    view.wait("document.querySelector('#connection').dataset.state === 'refused'")
+    assert "open the address it printed" in view.page.get_by_test_id("connection").inner_text()
+    count = len(view.complaints)
+    view.page.wait_for_timeout(2_000)
+    assert len(view.complaints) == count, "it tries no longer"
     view.complaints.clear()
 
 

@@ -63,7 +63,7 @@ def test_piece_moves_from_cell_to_cell_and_promotions_are_chosen(serve, open_pag
     cells[pawn].click()
     assert page.locator("#board .cell.target").count() == 2
     cells[target].click()
-    assert page.locator("#chooser button").all_inner_texts() == ["e8=N", "e8=B", "e8=R+", "e8=Q+"]
+    assert page.locator("#chooser button").all_inner_texts() == ["e8=Q+", "e8=R+", "e8=B", "e8=N"]
     page.locator("#chooser button", has_text="e8=N").click()
     wait_for_ply(view, 1)
     assert moves_of(view) == ["e8=N"]
@@ -80,18 +80,18 @@ def test_piece_moves_from_cell_to_cell_and_promotions_are_chosen(serve, open_pag
     assert place["y"] < box["y"] + box["height"] / 2
 
 
-def test_position_is_set_up_and_errors_can_be_dismissed(serve, open_page):
+def test_position_is_set_up_and_errors_are_told_at_the_field(serve, open_page):
     view = open_page(serve("chess", "--seed", "1", "--simulations", "50"))
     page = view.page
     view.press("setup")
     page.get_by_test_id("setup-fen").fill("not a position")
     page.get_by_test_id("setup-fen").press("Enter")
-    toast = page.get_by_test_id("toast")
-    toast.wait_for()
-    assert "FEN" in toast.inner_text()
-    toast.get_by_role("button").click()
-    assert toast.count() == 0
-    view.press("setup")
+    view.wait("document.querySelector('#fen-error').textContent !== ''")
+    error = page.locator("#fen-error").inner_text()
+    assert "FEN" in error
+    assert "--" not in error, "the page has no options of a command line"
+    assert page.get_by_test_id("setup-fen").input_value() == "not a position"
+    assert page.get_by_test_id("toast").count() == 0
     page.get_by_test_id("setup-fen").fill(PROMOTION)
     page.get_by_test_id("setup-moves").fill("e7d8q")
     page.get_by_test_id("setup-moves").press("Enter")
@@ -99,8 +99,43 @@ def test_position_is_set_up_and_errors_can_be_dismissed(serve, open_page):
     assert moves_of(view) == ["exd8=Q+"]
     page.get_by_test_id("move-text").fill("nonsense")
     page.get_by_test_id("move-text").press("Enter")
-    page.get_by_test_id("toast").wait_for()
+    toast = page.get_by_test_id("toast")
+    toast.wait_for()
     assert len(moves_of(view)) == 1, "an error loses nothing"
+    toast.get_by_role("button").click()
+    assert toast.count() == 0
+    view.press("setup")
+    page.get_by_test_id("setup-moves").fill("e4 e5")
+    page.get_by_test_id("setup-moves").press("Enter")
+    wait_for_ply(view, 2)
+    assert moves_of(view) == ["e4", "e5"], "without a FEN, moves are played from the start"
+
+
+def test_errors_go_away(serve, open_page):
+    view = open_page(serve("tic-tac-toe", "--algorithm", "uct", "--seed", "1"))
+    page, toast = view.page, view.page.get_by_test_id("toast")
+
+    def play(text):
+        page.get_by_test_id("move-text").fill(text)
+        page.get_by_test_id("move-text").press("Enter")
+
+    for text in ("x1", "x2", "x" * 900):
+        play(text)
+        view.wait("text => document.querySelector('#toasts').textContent.includes(text.slice(0, 20))", text)
+    assert toast.count() == 2
+    head = page.locator("header").bounding_box()
+    for shown in toast.all():
+        box = shown.bounding_box()
+        assert box["y"] + box["height"] <= head["y"] + head["height"], "it covers no controls"
+    page.wait_for_timeout(100)
+    play("b2")
+    view.wait("document.querySelectorAll('.toast').length === 0")
+    play("x4")
+    toast.hover()
+    page.wait_for_timeout(9_000)
+    assert toast.count() == 1, "it stays while it is read"
+    page.mouse.move(5, 400)
+    view.wait("document.querySelectorAll('.toast').length === 0")
 
 
 def test_excluded_moves_are_not_searched_and_forced_ones_alone(serve, open_page):
@@ -116,6 +151,43 @@ def test_excluded_moves_are_not_searched_and_forced_ones_alone(serve, open_page)
     view.wait("document.querySelector('[data-testid=\"move-2\"] [data-toggle=force]').ariaPressed === 'true'")
     view.simulate(301)
     assert {action for action, cells in view.rows().items() if cells["visits"]} == {2}
+
+
+def test_solved_position_and_finished_game_are_told(serve, open_page):
+    view = open_page(serve("tic-tac-toe", "--algorithm", "uct", "--moves", "a1 b1 a2 b2", "--seed", "1"))
+    page, run = view.page, view.page.get_by_test_id("run")
+    assert run.inner_text() == "Start"
+    actions = page.eval_on_selector_all(
+        "[data-testid=moves] tbody tr", "all => all.map(row => Number(row.dataset.action))"
+    )
+    assert actions == [int(action) for action in view.server.app.state.hub.session._position.state.legal_actions()]
+    view.press("run")
+    view.wait("document.querySelector('#run').textContent.startsWith('Solved')")
+    assert run.inner_text() == "Solved: win in 1"
+    assert run.is_disabled()
+    page.get_by_test_id("move-text").fill("a3")
+    page.get_by_test_id("move-text").press("Enter")
+    wait_for_ply(view, 5)
+    view.wait("document.querySelector('#tree-summary').textContent === 'The game is over'")
+    assert page.locator("#panel-moves .empty").inner_text() == "The game is over."
+    for name in ("run", "step", "save", "solve"):
+        assert page.get_by_test_id(name).is_disabled(), name
+
+
+def test_limit_that_is_not_positive_is_refused(serve, open_page):
+    view = open_page(serve("tic-tac-toe", "--algorithm", "uct", "--seed", "1", "--simulations", "50"))
+    limit = view.page.get_by_test_id("limit")
+    for text in ("0", "-5", "2.5"):
+        limit.fill(text)
+        limit.press("Enter")
+        view.wait("document.querySelector('#limit').getAttribute('aria-invalid') === 'true'")
+        assert limit.is_visible()
+        assert "1 or more" in limit.evaluate("each => each.validationMessage")
+    limit.fill("60")
+    limit.press("Enter")
+    view.wait("document.querySelector('#limit').validity.valid")
+    view.press("run")
+    view.idle(60)
 
 
 def test_preset_parameters_and_seed_are_changed(serve, open_page):

@@ -54,7 +54,7 @@ def test_steps_equal_the_trace(serve, open_page, algorithm):
         view.page.keyboard.press("s")
         view.wait(
             "number => document.querySelector('[data-testid=step-simulation]')?.dataset.value === String(number)",
-            row["simulation"],
+            row["simulation"] + 1,  # the page counts from one
         )
         step = view.page.evaluate(READ_STEP)
         assert step["values"] == [shown(value) for value in row["values"]]

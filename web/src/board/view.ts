@@ -8,6 +8,9 @@ import { flip, parseBoard } from "./image";
 import { drawOverlay, entries } from "./overlay";
 import { Squares, type Point } from "./squares";
 
+/** The place of a promotion among those of a pawn: the queen is the usual choice. Other moves keep their order. */
+const promotion = (move: LegalMove): number => "QRBN".indexOf(/=([QRBN])/.exec(move.text)?.[1] ?? "");
+
 export class BoardView {
   private readonly box = byId("board");
   private readonly chooser = byId("chooser");
@@ -187,7 +190,7 @@ export class BoardView {
 
   private choose(moves: LegalMove[]): void {
     if (moves.length === 1) return this.play({ action: moves[0].action });
-    const buttons = moves.map((move) => this.moveButton(move));
+    const buttons = [...moves].sort((a, b) => promotion(a) - promotion(b)).map((move) => this.moveButton(move));
     this.chooser.replaceChildren(...buttons);
     this.chooser.hidden = false;
     buttons[0].focus();
@@ -199,7 +202,7 @@ export class BoardView {
   }
 
   private moveButton(move: LegalMove): HTMLButtonElement {
-    return h("button", { type: "button", "data-action": move.action, onclick: () => this.play({ action: move.action }) }, move.text);
+    return h("button", { type: "button", title: move.text, "data-action": move.action, onclick: () => this.play({ action: move.action }) }, move.text);
   }
 
   private addButtons(): void {

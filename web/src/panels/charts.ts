@@ -99,7 +99,8 @@ export class SharesPanel {
           stroke: colours[place],
           width: place ? 1.8 : 2.8,
           dash: DASHES[place % DASHES.length],
-          points: { show: false },
+          // A line needs two samples.
+          points: { show: () => this.store.history.simulations.length < 2, size: 7, fill: colours[place] },
         })),
       ],
     };
@@ -129,7 +130,8 @@ export class SharesPanel {
         swatch.style.background = this.palette.series[place];
         const amount = h("span", { class: "amount" });
         setNumber(amount, this.store.history.shares.get(action)?.[last], percent);
-        return h("li", { "data-action": action }, swatch, this.store.moveText(action), amount);
+        const move = this.store.moveText(action);
+        return h("li", { "data-action": action }, swatch, h("span", { class: "name", title: move }, move), amount);
       }),
     );
   }

@@ -83,8 +83,13 @@ export class Controls {
 
   private sendLimit(): void {
     const number = Number(this.limit.value);
-    const kind = number > 0 ? this.kind.value : "none";
-    const simulations = kind === "simulations" ? Math.round(number) : null;
+    const kind = this.kind.value;
+    const isRight = kind === "none" || (kind === "seconds" ? number > 0 : number >= 1 && Number.isInteger(number));
+    const right = kind === "seconds" ? "a number of seconds above 0" : "a whole number of simulations, 1 or more";
+    this.limit.setCustomValidity(isRight ? "" : `The limit must be ${right}.`);
+    setAttribute(this.limit, "aria-invalid", isRight ? null : "true");
+    if (!this.limit.reportValidity()) return;
+    const simulations = kind === "simulations" ? number : null;
     void this.store.send({ type: "settings", settings: { simulations, seconds: kind === "seconds" ? number : null } });
   }
 
@@ -94,31 +99,35 @@ export class Controls {
     const { simulations, seconds: time } = settings;
     this.kind.value = simulations !== null ? "simulations" : time !== null ? "seconds" : "none";
     this.limit.value = String(simulations ?? time ?? "");
+    this.limit.setCustomValidity("");
+    setAttribute(this.limit, "aria-invalid", null);
     this.limit.hidden = this.kind.value === "none";
   }
 
   private update(): void {
-    const { running, searchable, frame, hello } = this.store;
-    setText(this.runText, running ? "Pause" : frame?.status.simulations ? "Continue" : "Start");
+    const { running, searchable, frame, hello, position } = this.store;
+    const status = frame?.status;
+    const solved = status && !running ? verdict(status.proven, status.distance) : "";
+    const isSolved = solved !== "" && searchable;
+    setText(this.runText, running ? "Pause" : isSolved ? `Solved: ${solved}` : status?.simulations ? "Continue" : "Start");
     setIcon(this.run, running ? "pause" : "play");
     setAttribute(this.run, "data-running", String(running));
-    this.run.title = `${running ? "Pause" : "Start"} (Space)`;
-    const decided = frame?.status.proven !== null && frame?.status.proven !== undefined && !running;
-    this.run.disabled = !searchable;
-    this.stepButton.disabled = !searchable || running;
-    this.saveButton.disabled = !frame || running || this.store.status.state !== "open";
+    this.run.title = isSolved ? "The result is proven: there is nothing left to search" : `${running ? "Pause" : "Start"} (Space)`;
+    this.run.disabled = !searchable || isSolved;
+    this.stepButton.disabled = !searchable || running || isSolved;
+    this.saveButton.disabled = !frame || running || !!position?.over || this.store.status.state !== "open";
     this.kind.disabled = this.limit.disabled = !!hello?.read_only;
-    const status = frame?.status;
-    for (const { name, format, value } of STATISTICS) {
+    for (const { name, title, format, value } of STATISTICS) {
       const cell = this.numbers.get(name);
       if (!cell) continue;
       const shown = status ? value(status) : null;
       setNumber(cell, shown, format);
-      const row = cell.parentElement;
-      if (row) row.hidden = shown === null || shown === undefined;
+      // The largest depth stands beside the mean one.
+      if (!title && (shown === null || shown === undefined)) setText(cell, "");
     }
-    const proof = decided && status ? ` ${verdict(status.proven, status.distance)}` : "";
-    setText(this.best, status && status.best !== null ? `${this.store.moveText(status.best)}${proof}` : "–");
+    const best = status && status.best !== null ? this.store.moveText(status.best) : "";
+    setText(this.best, best ? `${best}${solved && ` ${solved}`}` : "–");
+    setAttribute(this.best, "title", best || null);
     setAttribute(this.best, "data-value", status && status.best !== null ? String(status.best) : "");
   }
 }

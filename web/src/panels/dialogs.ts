@@ -4,15 +4,14 @@ import { byId, h, icon } from "../dom";
 
 type Child = Node | string | false | null;
 
-/** Shows a dialog; with `confirm`, its button submits a form and calls `act`. */
-export function dialog(title: string, content: Child[], confirm?: string, act?: () => void): HTMLDialogElement {
+/** Shows a dialog; with `confirm`, its button submits a form and calls `act`, which tells whether the dialog may close. */
+export function dialog(title: string, content: Child[], confirm?: string, act?: () => Promise<boolean>): HTMLDialogElement {
   const close = h("button", { type: "button", onclick: () => box.close() }, confirm ? "Cancel" : "Close");
   const foot = h("div", { class: "dialog-foot" }, close, confirm ? h("button", { type: "submit", class: "primary" }, confirm) : null);
   const form = h("form", { autocomplete: "off" }, ...content, foot);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    box.close();
-    act?.();
+    void act?.().then((done) => done && box.close());
   });
   const heading = h("h2", { id: "dialog-title" }, title);
   const box: HTMLDialogElement = h("dialog", { "aria-labelledby": "dialog-title" }, heading, form);
@@ -63,14 +62,35 @@ export function showShortcuts(): void {
   dialog("Keyboard", [list(SHORTCUTS), h("h3", {}, "In the tree"), list(TREE_SHORTCUTS), h("h3", {}, "In the table of moves"), list(TABLE_SHORTCUTS)]);
 }
 
-const MOST_TOASTS = 4;
+const MOST_TOASTS = 2;
+const TOAST_SECONDS = 8;
+const MOST_CHARACTERS = 300;
 
-/** Shows an error; the same message is shown once. */
-export function toast(message: string): void {
+/**
+ * Shows an error for a while, longer under the pointer or with the focus; the same message is shown once.
+ * `kind` is that of the request that failed: its next success takes the message away.
+ */
+export function toast(message: string, kind = ""): void {
   const box = byId("toasts");
   if ([...box.children].some((shown) => shown.getAttribute("data-message") === message)) return;
+  const cut = message.length > MOST_CHARACTERS;
   const close = h("button", { type: "button", class: "quiet", "aria-label": "Dismiss", onclick: () => shown.remove() }, icon("close"));
-  const shown: HTMLElement = h("div", { class: "toast", "data-message": message, "data-testid": "toast" }, h("p", {}, message), close);
+  const text = h("p", { title: cut && message }, cut ? `${message.slice(0, MOST_CHARACTERS)}…` : message);
+  const shown: HTMLElement = h("div", { class: "toast", "data-message": message, "data-kind": kind, "data-testid": "toast" }, text, close);
+  let timer = 0;
+  const hold = (): void => clearTimeout(timer);
+  const wait = (): void => {
+    hold();
+    if (!shown.matches(":hover, :focus-within")) timer = window.setTimeout(() => shown.remove(), 1000 * TOAST_SECONDS);
+  };
+  for (const name of ["pointerenter", "focusin"]) shown.addEventListener(name, hold);
+  for (const name of ["pointerleave", "focusout"]) shown.addEventListener(name, wait);
   box.append(shown);
+  wait();
   while (box.children.length > MOST_TOASTS) box.firstElementChild?.remove();
+}
+
+/** Takes the errors of a kind of request away. */
+export function clearToasts(kind: string): void {
+  for (const shown of [...byId("toasts").children]) if (shown.getAttribute("data-kind") === kind) shown.remove();
 }

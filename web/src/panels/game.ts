@@ -1,6 +1,6 @@
 /** The game: moves played, going through them, whose turn the search takes, new games and set-up. */
 
-import { byId, h, icon, setAttribute } from "../dom";
+import { byId, h, icon, setAttribute, setText } from "../dom";
 import type { Position } from "../protocol";
 import type { Store } from "../store";
 import { dialog } from "./dialogs";
@@ -124,7 +124,7 @@ export class GamePanel {
       if (first) items.push(h("span", { class: "turn-number" }, `${label}.`));
       if (place === 0 && pairs && (ply - 1 + offset) % 2 === 1) items.push(h("span", {}, "…"));
       const button = h("button", {
-        type: "button", "data-ply": ply, class: ply > position.ply ? "future" : "", "aria-current": ply === position.ply ? "step" : null,
+        type: "button", title: move.text, "data-ply": ply, class: ply > position.ply ? "future" : "", "aria-current": ply === position.ply ? "step" : null,
         "aria-label": `${label}. ${this.store.player(move.player)} ${move.text}`, onclick: () => this.jump(ply),
       }, move.text);
       if (!pairs) button.style.gridColumn = "2 / 4";
@@ -139,16 +139,43 @@ export class GamePanel {
   private setUp(): void {
     const { hello, position } = this.store;
     if (!hello || !position) return;
-    const fen = h("input", { type: "text", name: "fen", value: position.fen ?? "", spellcheck: "false", "data-testid": "setup-fen" });
+    const entry = (name: string, value: string, placeholder = ""): HTMLInputElement =>
+      h("input", { type: "text", name, value, placeholder, spellcheck: "false", "aria-describedby": `${name}-error`, "data-testid": `setup-${name}` });
     const played = position.moves.slice(0, position.ply - position.first).map((move) => move.text).join(" ");
-    const moves = h("input", { type: "text", name: "moves", value: hello.game.fen ? "" : played, spellcheck: "false", "data-testid": "setup-moves" });
+    const fen = entry("fen", "", position.fen ?? "");
+    const moves = entry("moves", hello.game.fen ? "" : played);
+    const errors = { fen: setupError("fen"), moves: setupError("moves") };
+    const fill = (): void => {
+      fen.value = position.fen ?? "";
+      fen.focus();
+    };
     const fields = [
-      hello.game.fen && h("label", {}, "Position as FEN", fen),
-      h("label", {}, hello.game.fen ? "Moves from there" : "Moves from the start", moves),
+      hello.game.fen && h("label", {}, "Position as FEN; empty for the start position", fen, errors.fen),
+      hello.game.fen && h("button", { type: "button", onclick: fill, "data-testid": "setup-shown" }, "Use the position shown"),
+      h("label", {}, hello.game.fen ? "Moves, played from that position" : "Moves from the start", moves, errors.moves),
     ];
-    dialog("Set up a position", fields, "Set up", () => {
+    dialog("Set up a position", fields, "Set up", async () => {
       const body = hello.game.fen && fen.value.trim() ? { fen: fen.value.trim() } : {};
-      void this.store.send({ type: "setup", ...body, moves: moves.value.trim() });
+      for (const [name, field] of [["fen", fen], ["moves", moves]] as const) {
+        setText(errors[name], "");
+        setAttribute(field, "aria-invalid", null);
+      }
+      try {
+        await this.store.connection.request({ type: "setup", ...body, moves: moves.value.trim() });
+        return true;
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error);
+        const name = message.startsWith("--fen") ? "fen" : "moves";
+        // The server names the option of the command line.
+        setText(errors[name], message.replace(/^--(fen|moves)(: |, )?/, "").replace(/^./, (first) => first.toUpperCase()));
+        const field = name === "fen" ? fen : moves;
+        setAttribute(field, "aria-invalid", "true");
+        field.focus();
+        return false;
+      }
     });
   }
 }
+
+const setupError = (name: string): HTMLElement =>
+  h("small", { id: `${name}-error`, class: "error", role: "alert", "data-testid": `setup-${name}-error` });

@@ -22,7 +22,9 @@ export class MovesPanel {
   private readonly head = h("tr");
   private readonly body = h("tbody");
   private readonly rows = new Map<number, Cells>();
-  private readonly empty = h("p", { class: "empty" }, "Start the search to see what it thinks of each move.");
+  private readonly empty = h("p", { class: "empty" });
+  private readonly solveButton = h("button", { type: "button", class: "below", "data-testid": "solve" });
+  private solving = false;
   private readonly table: HTMLTableElement;
   private readonly headers = new Map<string, HTMLTableCellElement>();
   private sort: { column: string; descending: boolean } = { column: "rank", descending: true };
@@ -44,23 +46,29 @@ export class MovesPanel {
     for (const column of COLUMNS) this.head.append(this.header(column));
     this.head.append(h("th", { scope: "col", "data-column": "toggles" }, h("span", { class: "hidden" }, "Exclude or force")));
     this.table = h("table", { class: "moves", "aria-label": "Moves", "data-testid": "moves" }, h("thead", {}, this.head), this.body);
-    const solve = h("button", { type: "button", class: "below", "data-testid": "solve" }, "Solve exactly");
-    solve.addEventListener("click", () => void this.solve(solve));
-    byId("panel-moves").append(h("div", { class: "table-wrap" }, this.table), this.empty, solve);
+    this.solveButton.addEventListener("click", () => void this.solve());
+    byId("panel-moves").append(h("div", { class: "table-wrap" }, this.table), this.empty, this.solveButton);
     this.body.addEventListener("keydown", (event) => this.key(event));
     this.table.addEventListener("pointerleave", () => store.setHover(null));
-    store.on(["hello"], () => (solve.hidden = !store.hello?.game.solver));
+    store.on(["hello", "position", "status"], () => this.enable());
     store.on(["frame", "solved"], () => this.update());
     store.on(["position"], () => this.rebuild());
     store.on(["hover"], () => this.mark());
   }
 
-  private async solve(button: HTMLButtonElement): Promise<void> {
-    button.disabled = true;
-    setText(button, "Solving…");
+  private async solve(): Promise<void> {
+    this.solving = true;
+    this.enable();
     await this.store.send({ type: "solve" });
-    button.disabled = false;
-    setText(button, "Solve exactly");
+    this.solving = false;
+    this.enable();
+  }
+
+  private enable(): void {
+    const { hello, position, status } = this.store;
+    this.solveButton.hidden = !hello?.game.solver;
+    this.solveButton.disabled = this.solving || status.state !== "open" || !position || position.over;
+    setText(this.solveButton, this.solving ? "Solving…" : "Solve exactly");
   }
 
   private header(column: Column): HTMLTableCellElement {
@@ -87,7 +95,14 @@ export class MovesPanel {
   /** The rows of the search, then the legal moves that it does not tell of. */
   private collect(): Row[] {
     const { position, frame, solved } = this.store;
-    const found: Row[] = (frame?.moves ?? []).map((row, rank) => ({ ...row, rank, solved: solved.get(row.action) ?? null }));
+    const moves = [...(frame?.moves ?? [])];
+    if (position && moves.every((row) => row.visits === 0)) {
+      // There is no best move yet: the game's own order is the one to read.
+      const places = new Map(position.legal.map((move, place) => [move.action, place]));
+      const place = (row: MoveRow): number => places.get(row.action) ?? moves.length;
+      moves.sort((a, b) => place(a) - place(b));
+    }
+    const found: Row[] = moves.map((row, rank) => ({ ...row, rank, solved: solved.get(row.action) ?? null }));
     if (!position || this.store.hello?.game.num_actions === undefined) return found;
     const told = new Set(found.map((row) => row.action));
     const rest = position.legal.filter((move) => !told.has(move.action));
@@ -106,6 +121,7 @@ export class MovesPanel {
     if (!byId("panel-moves").classList.contains("shown")) return;
     const rows = this.collect();
     this.empty.hidden = rows.length > 0;
+    setText(this.empty, this.store.position?.over ? "The game is over." : "Start the search to see what it thinks of each move.");
     this.table.hidden = !rows.length;
     sortRows(rows, this.sort.column, this.sort.descending);
     for (const column of COLUMNS) {
@@ -204,7 +220,11 @@ export class MovesPanel {
   }
 
   private show(cell: HTMLElement, name: string, row: Row): void {
-    if (name === "move") setText(cell, row.text);
+    if (name === "move" || name === "line") {
+      const told = name === "move" ? row.text : row.line.slice(row.line[0] === row.text ? 1 : 0).join(" ");
+      setText(cell, told);
+      setAttribute(cell, "title", told || null);
+    }
     else if (name === "visits") setNumber(cell, row.visits, count);
     else if (name === "share") setNumber(cell, row.share, percent);
     else if (name === "prior") setNumber(cell, row.prior, percent);
@@ -213,7 +233,6 @@ export class MovesPanel {
     else if (name === "q") setNumber(cell, row.q, signed);
     else if (name === "u") setNumber(cell, row.u, fixed);
     else if (name === "score") setNumber(cell, row.score, signed);
-    else if (name === "line") setText(cell, row.line.slice(row.line[0] === row.text ? 1 : 0).join(" "));
     else {
       const [value, distance] = name === "proven" ? [row.proven, row.distance] : [row.solved?.value, row.solved?.distance];
       setText(cell, verdict(value, distance));

@@ -49,7 +49,7 @@ export class NodePanel {
     const heads = ["Move", "Visits", "Share", "Q", "Prior", "Proof"].map((name, place) => h("th", { scope: "col", class: place ? "" : "text" }, name));
     const rows = moves.map((row) =>
       h("tr", { "data-action": row.action },
-        h("td", { class: "move" }, row.text),
+        h("td", { class: "move", title: row.text }, row.text),
         h("td", {}, number(row.visits, count)),
         h("td", {}, number(row.share, percent)),
         h("td", {}, number(row.q, signed)),

@@ -53,7 +53,7 @@ export class StepPanel {
     const values = step.values.map((value, player) =>
       h("div", {}, h("dt", {}, this.store.player(player)), h("dd", {}, number(value, signed, { "data-testid": `step-value-${player}` }))));
     this.box.replaceChildren(
-      h("h2", {}, "Simulation ", number(step.simulation, general, { "data-testid": "step-simulation" })),
+      h("h2", {}, "Simulation ", number(step.simulation + 1, general, { "data-testid": "step-simulation" })),
       ...step.choices.map((choice, depth) => this.choice(choice, depth)),
       h("h3", {}, "Value backed up"),
       h("dl", { class: "facts" }, ...values),
@@ -83,7 +83,7 @@ export class StepPanel {
       const byName = new Map<string, Term>(terms);
       const isChosen = action === chosen;
       return h("tr", { class: isChosen ? "chosen" : "", "data-action": action, "aria-current": isChosen ? "true" : null },
-        h("td", { class: "move" }, isChosen ? `→ ${text}` : text),
+        h("td", { class: "move", title: text }, isChosen ? `→ ${text}` : text),
         ...names.map((name) => h("td", {}, term(name, byName.get(name)))),
         h("td", {}, term("score", score)));
     });

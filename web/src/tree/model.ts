@@ -104,11 +104,10 @@ export class TreeModel {
     return texts;
   }
 
-  /** The value of a node for the player to move at the root: the colours of a tree have one point of view. */
-  rootValue(slot: number): number {
+  /** The value of a node for the player who made the move, as in its numbers. */
+  value(slot: number): number {
     const proven = this.proven[slot];
-    const value = proven === UNPROVEN ? this.q[slot] : proven;
-    return this.player[slot] === this.player[this.root] ? value : -value;
+    return proven === UNPROVEN ? this.q[slot] : proven;
   }
 
   private add(node: TreeNode): void {

@@ -1,6 +1,6 @@
 /** What the painter needs of the chosen marks: their places and looks in one array, and the texts of boxes. */
 
-import { compact, signed, text, verdictSign } from "../format";
+import { brief, compact, signed, text, verdictSign } from "../format";
 import type { Layout } from "./layout";
 import { BOX_ROWS, BOX_WIDTH, DISC_WIDTH, MOST_MARKS, type Camera, type Marks } from "./marks";
 import { UNPROVEN, type TreeModel } from "./model";
@@ -14,6 +14,8 @@ export const BOX = 2;
 
 const WIDEST_BOX = 92;
 const WIDEST_LOW_BOX = 64;
+/** Characters of a move in a box. */
+const LONGEST_LABEL = 12;
 
 export interface Looks {
   step: number;
@@ -85,7 +87,7 @@ export function buildScene({ model, layout, camera }: View, marks: Marks, buffer
     array[place + 5] = Math.max(1.5, Math.min(camera.row / 3.2, width / 2, 3 + 12 * share));
     array[place + 6] = Math.min(high > 21 ? WIDEST_BOX : WIDEST_LOW_BOX, width - 5);
     array[place + 7] = pack({
-      step: stepOf(model.rootValue(slot)),
+      step: stepOf(model.value(slot)),
       shape: shapeOf(model.proven[slot]),
       kind,
       pv: model.pv[slot] === 1,
@@ -95,7 +97,7 @@ export function buildScene({ model, layout, camera }: View, marks: Marks, buffer
     if (kind === BOX) {
       const proven = model.proven[slot];
       const sign = proven === UNPROVEN ? "" : `${verdictSign(proven)} `;
-      texts.push(sign + (parent < 0 ? "root" : model.text[slot]), compact(model.visits[slot]), text(model.q[slot], signed));
+      texts.push(sign + (parent < 0 ? "root" : brief(model.text[slot], LONGEST_LABEL)), compact(model.visits[slot]), text(model.q[slot], signed));
     }
   }
   const { row, width, height } = camera;

@@ -105,7 +105,7 @@ export class TreeView {
     );
     byId("panel-tree").append(
       h("p", { class: "legend" },
-        h("span", {}, "value for the player to move", h("i", { class: "ramp" })),
+        h("span", {}, "value for the player who made the move: −1", h("i", { class: "ramp" }), "+1"),
         h("span", {}, h("i", { class: "best-line" }), "best line"),
         h("span", {}, "▲ won  ◆ drawn  ▼ lost"),
         h("span", {}, "⋯ more below")),
@@ -162,7 +162,7 @@ export class TreeView {
   private describe(): void {
     const { tree, selected, frame } = this.store;
     const nodes = frame?.status.nodes ?? 0;
-    setText(this.summary, tree.size ? `${count(this.marks.count)} of ${plural(Math.max(nodes, tree.size), "node")}` : "");
+    setText(this.summary, tree.size ? `${count(this.marks.count)} of ${plural(Math.max(nodes, tree.size), "node")}` : this.store.position?.over ? "The game is over" : "");
     setAttribute(this.summary, "data-marks", String(this.marks.count));
     setAttribute(this.summary, "data-window", String(tree.size));
     const slot = tree.slot(selected);
