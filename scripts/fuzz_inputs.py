@@ -321,7 +321,7 @@ def command_line(rng: Random) -> Call:
     from pondertree.cli.arguments import MAX_MESSAGE_LENGTH
 
     parsers = options_of(parser())
-    command = rng.choice([name for name in parsers if name != "uci"])
+    command = rng.choice([name for name in parsers if name in COMMAND_LINES])
     words = list(COMMAND_LINES[command])
     for _ in range(rng.choice([0, 1, 1, 2])):
         value = a_value(rng)
