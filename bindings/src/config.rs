@@ -23,7 +23,7 @@ struct PyFields<'a, 'py> {
 
 impl<'a, 'py> PyFields<'a, 'py> {
     fn of(object: Borrowed<'a, 'py, PyAny>) -> Self {
-        Self { object, names: RefCell::default() }
+        Self { object, names: RefCell::new(Vec::with_capacity(24)) }
     }
 
     fn get(&self, name: impl IntoPyObject<'py, Target = PyString>) -> PyResult<Bound<'py, PyAny>> {

@@ -7,8 +7,8 @@ what the coroutine raises is raised in the search.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -39,7 +39,7 @@ class WorkerCall:
 
     def run(self, work: Callable[[], Any]) -> None:
         """Calls `work` in this thread, the worker."""
-        _thread.call = self
+        this_thread.call = self
         try:
             self.result = work()
         except BaseException as error:
@@ -60,18 +60,17 @@ class WorkerCall:
         finally:
             close(awaitable)
 
-    @contextmanager
-    def stopping(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Has `cancel` call `stop` during the block of the worker; raises if the call is cancelled."""
+    def begin(self, stop: Callable[[], None]) -> None:
+        """Has `cancel` call `stop` until `end`; raises if the call is cancelled."""
         self._stops.append(stop)
-        try:
-            self._raise_if_cancelled()
-            yield
-            self._raise_if_cancelled()
-        finally:
-            self._stops.remove(stop)
+        self.raise_if_cancelled()
 
-    def _raise_if_cancelled(self) -> None:
+    def end(self, stop: Callable[[], None]) -> None:
+        """Ends what `begin` began."""
+        self._stops.remove(stop)
+
+    def raise_if_cancelled(self) -> None:
+        """Raises if the call is cancelled."""
         if self._is_cancelled:
             from concurrent.futures import CancelledError
 
@@ -106,7 +105,8 @@ class _Thread(threading.local):
     """The call that this thread works for."""
 
 
-_thread = _Thread()
+#: The call that the current thread works for.
+this_thread = _Thread()
 
 
 async def in_worker(work: Callable[[], Result]) -> Result:
@@ -135,26 +135,19 @@ async def in_worker(work: Callable[[], Result]) -> Result:
     return result
 
 
-def stopped_by_cancelling(stop: Callable[[], None]) -> Any:
-    """Returns a context in which cancelling the task that awaits this thread's call calls `stop`."""
-    from contextlib import nullcontext
-
-    return nullcontext() if _thread.call is None else _thread.call.stopping(stop)
-
-
 def awaited(function: Callable[..., Any], *arguments: Any) -> Any:
     """Calls a function of an evaluator or a model; if it returns a coroutine, the event loop of the call awaits it."""
     answer = function(*arguments)
     if not hasattr(answer, "__await__"):
         return answer
-    if _thread.call is None:
+    if this_thread.call is None:
         close(answer)
         name = getattr(function, "__qualname__", function)
         raise UsageError(
             f"{name} is a coroutine function, which only `await search.arun(...)` and `await tree.asimulate(...)` can "
             "await: outside of coroutines, `asyncio.run(search.arun(...))`"
         )
-    return _thread.call.wait_for(answer)
+    return this_thread.call.wait_for(answer)
 
 
 def close(awaitable: Any) -> None:

@@ -121,11 +121,10 @@ class Search(SearchOptions, ABC):
         if len(states) == 0:
             raise InvalidArgumentError("states is empty: give at least one state")
         info = check_states(states, self.describe)
-        if info.compiled:
-            for part in vars(self).values():
-                check_player_game(part, info)
         given = None if seeds is None else validation.per_row(seeds, len(states), "seeds", validation.whole_number)
         config = self.config(info)
+        if config.evaluator is not None and info.compiled:
+            check_player_game(config.evaluator, info)
         world = self.world(info, config)
         roots = world.create_engine(states)
         searched = read_root_actions(root_actions, states, world.legal_actions)
@@ -134,7 +133,7 @@ class Search(SearchOptions, ABC):
         if config.gumbel is not None:
             for index in range(len(states)):
                 world.set_gumbel(index)
-        seeds = [self.drawn_seed] * len(states) if given is None else given
+        seeds = [key[0]] * len(states) if given is None else given
         return Forest(config, world, states, seeds, searched, self.limits, self.next_call)
 
     @overload
@@ -222,7 +221,7 @@ class Search(SearchOptions, ABC):
             return rows if many else rows[0]
 
         try:
-            forest.simulate(counts, seconds=self.seconds, add_noise=add_noise, progress=progress)
+            forest.simulate(counts, seconds=forest.limits.seconds, add_noise=add_noise, progress=progress)
         except KeyboardInterrupt as interrupt:
             # Not a subclass: Python ends a process by the signal only for a plain KeyboardInterrupt.
             with contextlib.suppress(Exception):
@@ -283,8 +282,8 @@ def check_states(states: Sequence[Any], describe: Callable[[Any], GameInfo]) -> 
     kinds = set(map(type, states))
     if kinds == {ObservationRoot}:
         return info
-    may_differ = len(kinds) > 1 or not info.compiled
-    if len(states) > 1 and (may_differ or len(set(map(operator.attrgetter("num_actions"), states))) > 1):
+    is_one_game = len(states) == 1 or (info.compiled and len(kinds) == 1)
+    if not is_one_game or (len(states) > 1 and len(set(map(operator.attrgetter("num_actions"), states))) > 1):
         for row, state in enumerate(states[1:], start=1):
             other = describe(state)
             if other is not info and other != info:

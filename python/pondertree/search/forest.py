@@ -15,7 +15,7 @@ from pondertree import validation
 from pondertree._core import TreeView
 from pondertree.config import SearchConfig
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, UsageError
-from pondertree.evaluators.awaiting import in_worker, stopped_by_cancelling
+from pondertree.evaluators.awaiting import in_worker, this_thread
 from pondertree.game import as_contract_error, move_text, refuse_finished
 from pondertree.games import name_of_info
 from pondertree.games.chess_interop import check_action, to_state
@@ -59,7 +59,7 @@ class Forest:
         self._world = world
         self._core = world.core
         self._info = world.info
-        self._limits = limits
+        self.limits = limits
         self._next_call = next_call
         self._states: Any = states if isinstance(states, ObservationBatch) else list(states)
         self._seeds = seeds
@@ -102,7 +102,7 @@ class Forest:
         root, False restores the clean priors, None keeps the current priors. `progress(done, total)` is called after
         each batch or time slice.
         """
-        n, limit = self._limits.resolve(n, None if seconds is None else read_seconds(seconds, "seconds"))
+        n, limit = self.limits.resolve(n, None if seconds is None else read_seconds(seconds, "seconds"))
         counts = [UNLIMITED] * len(self) if n is None else per_row(n, len(self), "n", whole_number)
         if progress is not None:
             validation.function(progress, "progress", "function of (done, total)")
@@ -141,7 +141,7 @@ class Forest:
             raise UsageError("this search is already running: an evaluator or another thread must not enter it again")
         if True in noise.values():
             self._world.check_noise()
-        begun, has_begun = time.perf_counter(), False
+        begun, begun_step, call = time.perf_counter(), None, None
         try:
             # Inside `try`, so that an interrupt never leaves the forest marked as running.
             self._busy = True
@@ -154,16 +154,22 @@ class Forest:
                 self._core.allow(counts)
             else:
                 self._core.begin_step(step, counts[step])
-                has_begun = True
+                begun_step = step
             self._world.prepare_run(counts, is_exact=limit is None and step is None)
-            with stopped_by_cancelling(self.stop):
-                if self._world.runs_in_engine:
-                    self._core.run(limit, progress)
-                else:
-                    self._run_batches(None if limit is None else begun + limit, progress)
+            call = this_thread.call
+            if call is not None:
+                call.begin(self.stop)
+            if self._world.runs_in_engine:
+                self._core.run(limit, progress)
+            else:
+                self._run_batches(None if limit is None else begun + limit, progress)
+            if call is not None:
+                call.raise_if_cancelled()
         finally:
+            if call is not None:
+                call.end(self.stop)
             self._busy = False
-            row = self._core.end_step(step, self._config.options.trace) if has_begun and step is not None else None
+            row = None if begun_step is None else self._core.end_step(begun_step, self._config.options.trace)
             passed = time.perf_counter() - begun
             self._elapsed = [elapsed + passed for elapsed in self._elapsed]
         return row
