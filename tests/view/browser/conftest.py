@@ -10,9 +10,9 @@ import pytest
 from tests.view.browser.live import DESKTOP, FLAGS, LiveServer, Watched, chromium, serving, setup_of
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A headless Chromium."""
+    """A headless Chromium for a module: while Playwright runs its event loop, no other test can run one."""
     api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
     pytest.importorskip("uvicorn", reason="needs the extra web")
     pytest.importorskip("starlette", reason="needs the extra web")
