@@ -114,6 +114,41 @@ def test_interrupted_match_can_be_resumed(tmp_path: Path, concurrency: str) -> N
     out = tmp_path / "match.jsonl"
     arguments = ["uct:num_simulations=2000", "uct:num_simulations=500", "--game", "connect4", "--games", "400"]
     arguments += ["--out", str(out), "--concurrency", concurrency, "--seed", "3"]
+    started = subprocess.Popen(
+        [*COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # A background shell makes its children ignore SIGINT.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    while not out.exists() or out.read_bytes().count(b"\n") < 3:
+        assert started.poll() is None
+        time.sleep(0.01)
+    os.killpg(started.pid, signal.SIGINT)  # to the whole process group, as a terminal does
+    printed, errors = started.communicate(timeout=30)
+    assert started.returncode == 130
+    command = shlex.join(["pondertree", "match", *arguments, "--resume"])
+    assert errors == f"interrupted: this is what was played so far; to go on: {command}\n"
+    assert "uct:num_simulations=2000 against uct:num_simulations=500" in printed
+    assert out.read_bytes().count(b"\n") >= 3
+    assert re.search(r"^games \d+: ", printed, re.M)
+
+
+#: Pairs of at least a second, and a match of some seconds.
+SLOW = ["uct:num_simulations=500000", "uct:num_simulations=500000", "--game", "connect4", "--games", "4", "--seed", "3"]
+SLOW += ["--max-plies", "8", "--json"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+@pytest.mark.parametrize("concurrency", ["1", "2"])
+def test_match_interrupted_before_the_first_pair_prints_how_to_resume(
+    tmp_path: Path, concurrency: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Runs the printed resume command."""
+    out = tmp_path / "a match's record.jsonl"
+    arguments = [*SLOW, "--out", str(out), "--concurrency", concurrency]
     for wait in (0.1, 0.2, 0.05):  # on a busy machine, a signal may come while Python starts a worker, or after a pair
         out.unlink(missing_ok=True)
         started = subprocess.Popen(
