@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 BOX_WIDTH, BOX_HEIGHT, GAP_X, GAP_Y, MARGIN = 62, 58, 8, 40, 6
 FILLS = {1: "#cfe3c0", -1: "#f2c9c0", 0: "#dcdcdc", None: "#fbf8ef"}
-#: The size of the tree in notebooks: moves below each position, on so many levels.
+#: The size of the tree in notebooks: moves per position, and levels.
 NOTEBOOK_DEPTH, NOTEBOOK_WIDTH = 2, 3
 #: Limits there: moves of the table, characters of a move and of a line of moves, size of a text and of a picture.
 MAX_MOVES, MAX_LABEL, MAX_LINE, MAX_ROWS, MAX_COLUMNS, MAX_PICTURE = 10, 32, 64, 40, 100, 1 << 18

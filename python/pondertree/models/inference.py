@@ -51,7 +51,7 @@ class Inference:
         return answer if hidden is answer.hidden else replace(answer, hidden=hidden)
 
     def restore(self, hidden: Any, rows: int, num_actions: int) -> None:
-        """Continues after outputs with such hidden states and so many actions."""
+        """Continues after outputs with such hidden states and this number of actions."""
         self._admit(hidden, rows)
         self.first, self.num_actions = self.layout, num_actions
 

@@ -52,7 +52,9 @@ class Client:
         try:
             await self._websocket.accept()
             self._hub.session.watchers = len(self._hub.clients)
-            self._hub.session.submit(lambda: None, is_urgent=False)  # to complete a window that nobody watched
+            self._hub.session.submit(
+                lambda: None, is_urgent=False
+            )  # completes a window left incomplete without clients
             ends = {asyncio.create_task(self._send()), asyncio.create_task(self._read(tasks))}
             tasks |= ends
             done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)

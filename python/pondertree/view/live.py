@@ -28,7 +28,7 @@ from pondertree.view.window import Window
 
 #: Seconds of a slice, and the longest one for a game whose playouts exceed it.
 SLICE, MAX_SLICE = 0.1, 10.0
-#: A slice takes at least so many times as long as reading the tree before it, but for that at most `MAX_PAUSE` seconds.
+#: Minimum duration of a slice relative to the tree read before it, and the most seconds it is extended for it.
 SLICE_PER_READING, MAX_PAUSE = 60, 1.0
 #: Moves of an expected line.
 MAX_LINE = 12
@@ -117,13 +117,13 @@ class LiveSearch:
     # Running
 
     def validate(self, simulations: int | None) -> None:
-        """Raises if so many simulations cannot be searched: the game is over, or a schedule needs their number."""
+        """Raises if the simulations cannot be searched: the game is over, or a schedule needs their number."""
         self.require_tree()
         if simulations is None and self.has_schedule:
             raise UsageError("sequential halving needs a number of simulations")
 
     def start(self, simulations: int | None, seconds: float | None, reply: Future[None] | None = None) -> None:
-        """Begins to search, for so many more simulations and seconds."""
+        """Starts the search, limited to additional simulations and seconds."""
         self.validate(simulations)
         done, elapsed = spent(self.require_tree())
         self.run = Run(
