@@ -1,9 +1,10 @@
 """Measures the engine without each of its hand-written mechanisms. `make bench ARGS=ablation`.
 
 A mechanism is left out by a cargo feature of `core/Cargo.toml` or replaced by an environment, and results stay equal.
-Every round starts one fresh process per library and environment, and measures each workload on all of them in turn;
-the reference comes first and last, and the order alternates (ABBA). A ratio is the reference's speed over the
-alternative's: above 1 the mechanism gains. What gains under 5 % on every workload, and protects no promise, goes.
+Every round starts one fresh process per library and environment, and measures each workload on all of them in turn,
+each alternative between two measurements of the reference; the order alternates. A ratio is the reference's speed over
+the alternative's: above 1 the mechanism gains. What gains under 5 % on every workload, and protects no promise, goes.
+The control compares the engine with itself: its ratios show what the machine's noise makes of 1.
 
     python benches/ablation.py                                  compile the libraries (an hour), and measure
     python benches/ablation.py --built FOLDER --json FILE       measure with libraries compiled before: no cargo needed
@@ -65,17 +66,19 @@ class Mechanism:
     @property
     def library(self) -> str:
         """The name of the alternative's library."""
-        return "+".join(feature.removeprefix("ablate-") for feature in self.features)
+        return "+".join(feature.removeprefix("ablate-") for feature in self.features) or "ours"
 
     @property
     def sides(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The reference and the alternative: library, pool and environment."""
         if self.pool:
             return (self.library, "own", self.environment), (self.library, self.pool, self.environment)
-        return ("ours", "", self.environment), (self.library, "", self.environment)
+        environment = self.environment if self.features else ()
+        return ("ours", "", environment), (self.library, "", self.environment)
 
 
 MECHANISMS = (
+    Mechanism("control", "the same library", (), environment=(("ABLATION_CONTROL", "1"),)),
     Mechanism("thread pool", "rayon, scope", ("rayon",), PARALLEL, pool="rayon scope"),
     Mechanism("thread pool", "rayon, broadcast", ("rayon",), PARALLEL, pool="rayon broadcast"),
     Mechanism("thread pool", "new threads", ("rayon",), PARALLEL, pool="std scope"),
@@ -153,22 +156,23 @@ def measure_round(
                 if re.search(each.workloads, name):
                     groups[each.sides[0]].append(each)
             for reference, members in groups.items():
-                order = [reference, *dict.fromkeys(each.sides[1] for each in members)]
-                order = order if (place + number) % 2 else [order[0], *reversed(order[1:])]
-                spent: dict[tuple[Any, ...], list[Measurement]] = defaultdict(list)
-                for side in [*order, reference]:
-                    job = {"name": name, "threads": given.threads, "seconds": given.seconds}
-                    spent[side].append(workers[side].do("measure", **job))
+                others = list(dict.fromkeys(each.sides[1] for each in members))
+                spent = [_timed(workers[reference], name, given)]
+                ratios = {}
+                for other in others if (place + number) % 2 else reversed(others):
+                    theirs = _timed(workers[other], name, given)
+                    spent.append(_timed(workers[reference], name, given))
+                    before, after = spent[-2:]
+                    ratios[other] = {key: 2 * theirs[key] / (before[key] + after[key]) for key in theirs}
+                rate = len(spent) / sum(each["wall"] for each in spent)
                 for each in members:
-                    ours, other = (_joined(spent[side]) for side in each.sides)
-                    yield each, name, {key: other[key] / ours[key] for key in ours} | {"rate": 1 / ours["wall"]}
+                    yield each, name, ratios[each.sides[1]] | {"rate": rate}
 
 
-def _joined(measured: list[Measurement]) -> Measurement:
+def _timed(worker: Worker, name: str, given: argparse.Namespace) -> Measurement:
     """Returns seconds of wall and CPU time per unit, and resident bytes."""
-    units = sum(each["units"] for each in measured)
-    spent = {clock: sum(each[clock] for each in measured) / units for clock in ("wall", "cpu")}
-    return spent | {"memory": max(each["memory"] for each in measured)}
+    found: Measurement = worker.do("measure", name=name, threads=given.threads, seconds=given.seconds)
+    return {clock: found[clock] / found["units"] for clock in ("wall", "cpu")} | {"memory": found["memory"]}
 
 
 def measure(given: argparse.Namespace, folder: Path) -> Iterable[dict[str, Any]]:

@@ -150,6 +150,8 @@ def optional_temperature(value: Any, name: str = "temperature") -> float | None:
 
 def is_listed(value: Any) -> bool:
     """Whether `value` is a list of entries (a list, a tuple, an array with an axis) rather than a single entry."""
+    if value is None or isinstance(value, (int, float)):
+        return False  # the usual entries: a check of an abstract class is slow
     if isinstance(value, np.ndarray):
         return value.ndim > 0
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))

@@ -106,12 +106,11 @@ class Forest:
         counts = [UNLIMITED] * len(self) if n is None else per_row(n, len(self), "n", whole_number)
         if progress is not None:
             validation.function(progress, "progress", "function of (done, total)")
-        # Fast path: one flag for all trees.
-        noise: dict[int | None, bool | None] = {
-            None: None if is_listed(add_noise) else optional_flag(add_noise, "add_noise")
-        }
-        if is_listed(add_noise):
-            noise = dict(enumerate(per_row(add_noise, len(self), "add_noise", optional_flag)))
+        noise: dict[int | None, bool | None] = (
+            dict(enumerate(per_row(add_noise, len(self), "add_noise", optional_flag)))
+            if is_listed(add_noise)
+            else {None: optional_flag(add_noise, "add_noise")}
+        )
         self._run(counts, noise, limit, progress)
         return self
 
