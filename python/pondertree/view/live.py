@@ -66,7 +66,7 @@ class LiveSearch:
         self.run: Run | None = None
         #: CPU seconds of the last reading.
         self._reading = 0.0
-        #: Mean and largest depth of the simulations, of which the mean may be None. Computing them walks the whole tree:
+        #: Mean (None without one) and largest depth of the simulations. Computing them walks the whole tree:
         #: the first snapshot of a search that has ended leaves them out.
         self._depths: list[float | None] | None = None
         self._is_shown = self._lacks_depths = False
