@@ -106,7 +106,7 @@ class MCTS(ModelSearch):
             raise ValueError(f'normalize must be "node", "tree" or None, not {normalize!r}')
         self.alpha = positive_number(config.root_dirichlet_alpha, "root_dirichlet_alpha")
         fraction = config.root_exploration_fraction
-        self.noise_fraction = number(fraction, "root_exploration_fraction", least=0.0, most=1.0)
+        self.epsilon = number(fraction, "root_exploration_fraction", least=0.0, most=1.0)
         self.alpha_is_total = False
         self.num_simulations = config.num_simulations
         self.normalize = normalize
