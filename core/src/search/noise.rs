@@ -90,3 +90,20 @@ pub(crate) fn remove(tree: &mut Tree, root_state: &mut RootState) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn column_of_a_saved_search_restores_the_noise() {
+        for is_total in [false, true] {
+            let noise = Noise { alpha: 0.3, is_total, epsilon: 0.25 };
+            assert_eq!(Noise::from_column(&Noise::to_column(Some(noise))), Ok(Some(noise)));
+        }
+        assert_eq!(Noise::from_column(&Noise::to_column(None)), Ok(None));
+        for column in [&[0.3, 0.0][..], &[0.0, 0.0, 0.25], &[0.3, 0.0, 1.5], &[f64::NAN, 0.0, 0.25]] {
+            assert!(matches!(Noise::from_column(column), Err(Error::InvalidArgument(_))));
+        }
+    }
+}

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pondertree.config import AssumedPlayers, MCTSConfig, MuZeroConfig, players_of, warn_of_unknown_players
+from pondertree.models.players import AssumedPlayers, MCTSConfig, MuZeroConfig, players_of, warn_of_unknown_players
 from pondertree.random import ANSWER, SELECT, Random, draw, fold, tree_key
 from pondertree.reference import answer, search_loop
 from pondertree.reference.latent_world import ModelSearch, Node, RootNode
