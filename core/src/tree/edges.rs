@@ -37,9 +37,9 @@ impl Element for u64 {
 /// first).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    pub(super) first: u32,
-    pub(super) count: u16,
-    pub(super) place: u16,
+    first: u32,
+    count: u16,
+    place: u16,
 }
 
 impl Node {
@@ -111,8 +111,8 @@ pub(super) struct Mark {
 #[derive(Clone, Debug)]
 pub(super) struct EdgeArena {
     /// Unused parts are never touched.
-    pub(super) blocks: Vec<Block<u64>>,
-    pub(super) block_bits: u32,
+    blocks: Vec<Block<u64>>,
+    block_bits: u32,
     /// Words in use, unused ends of blocks included.
     used: u32,
     /// Edges in use.
@@ -147,10 +147,6 @@ impl EdgeArena {
             self.blocks.push(Block::new(1 << self.block_bits));
         }
         self.used = self.used.max(words.min(self.blocks.len() << self.block_bits).min(u32::MAX as usize) as u32);
-    }
-
-    pub(super) fn used(&self) -> u32 {
-        self.used
     }
 
     pub(super) fn stored(&self) -> usize {

@@ -16,7 +16,6 @@ mod edges;
 mod exported;
 pub(crate) mod journal;
 mod node;
-mod prefetch;
 mod traversal;
 mod untried;
 mod window;
@@ -75,19 +74,18 @@ pub struct Shape {
     pub player_values: bool,
 }
 
-/// One tree. The fields that every simulation reads come first, so that they share few cache lines (`prefetch_header`).
+/// One tree.
 #[derive(Clone, Debug)]
-#[repr(C)]
 pub struct Tree {
+    shape: Shape,
     nodes: Vec<Block<Node>>,
-    edges: EdgeArena,
     num_nodes: u32,
+    edges: EdgeArena,
+    columns: Columns,
     /// N of the root: the visits of its edges, plus 1 if the root was evaluated.
     pub root_visits: u32,
     /// Number of positions: the root and every opened edge.
     pub positions: u32,
-    shape: Shape,
-    columns: Columns,
 }
 
 /// The extent of a tree at one time, for `Tree::truncate`.
