@@ -87,7 +87,10 @@ class RemoteEvaluation:
         return self._counters is not None
 
     def begin(self, player: Any, counters: Counters, elapsed: float) -> None:
-        """Starts an evaluation."""
+        """Starts an evaluation, if there is anything to measure."""
+        config = self._setup.config.evaluation
+        if not config.games and not config.positions:
+            return
         self._counters = replace(counters, elapsed=elapsed)
         lines = [line for line in self._lines if line["kind"] == "evaluation"]
         earlier = earlier_player(self._folder, lines)

@@ -24,8 +24,9 @@ MAX_IN_FLIGHT = 2
 MAX_ERRORS, MAX_DEATHS = 3, 10
 #: Seconds before the second replacement in a row, doubled for each further one up to the largest.
 FIRST_DELAY, LARGEST_DELAY = 0.5, 10.0
-#: A silent actor is replaced after its timeout, or after this many times the longest batch so far.
-PATIENT_FACTOR = 10.0
+#: A silent actor is replaced after its timeout, or after this many times the longest batch so far; while it starts,
+#: after this many seconds at least.
+PATIENT_FACTOR, START_TIMEOUT = 10.0, 120.0
 
 
 class Weights(NamedTuple):
@@ -341,12 +342,13 @@ class Supervisor:
             if slot.actor is None:
                 if now >= slot.retry_at:
                     self._launch(slot)
-            elif now - slot.waiting_since > patience and (slot.tasks or not slot.is_ready):
-                if slot.is_ready:
-                    self._after_death(slot, f"no reply for {now - slot.waiting_since:.0f} s")
-                else:
-                    self.report(
-                        f"self-play actor {slot.index} has not started in {patience:.0f} s: "
-                        "is there a machine with the CPUs and GPUs that it needs?"
-                    )
-                    self._replace(slot, 1)
+                continue
+            silence = now - slot.waiting_since
+            if slot.is_ready and slot.tasks and silence > patience:
+                self._after_death(slot, f"no reply for {silence:.0f} s")
+            elif not slot.is_ready and silence > max(patience, START_TIMEOUT):
+                self.report(
+                    f"self-play actor {slot.index} has not started in {silence:.0f} s: "
+                    "is there a machine with the CPUs and GPUs that it needs?"
+                )
+                self._replace(slot, 1)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
-from pondertree import validation
+from pondertree import __version__, validation
 from pondertree.errors import InvalidArgumentError
 
 #: Version of the messages between the driver and its actors.
@@ -133,8 +133,6 @@ def check_executor(executor: Any) -> None:
 
 def own_version() -> str:
     """Returns what the driver and its actors must have in common."""
-    from pondertree import __version__
-
     return f"pondertree {__version__}, protocol {PROTOCOL}, Python {sys.version_info[0]}.{sys.version_info[1]}"
 
 

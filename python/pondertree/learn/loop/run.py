@@ -27,6 +27,9 @@ from pondertree.learn.report import Status, Watcher
 from pondertree.learn.trainer import check_memory, choose_device
 from pondertree.validation import shown
 
+#: Seconds between measurements of actors in the metrics.
+ACTOR_SECONDS = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
@@ -126,7 +129,7 @@ class TrainingRun:
         self._metrics = Metrics(folder.metrics, last, tensorboard=tensorboard)
         evaluator = PlayerEvaluator(session.spec, self._config, folder, self._metrics.lines)
         self._async_evaluation: AsyncEvaluation | RemoteEvaluation = AsyncEvaluation(evaluator, concurrent=concurrent)
-        self._actors: dict[str, dict[str, float]] = {}
+        self._measured_at = 0.0
         self._saved_at = self._evaluated_at = self._reported_at = time.monotonic()
         self._since = (session.counters.games, session.counters.positions)
         self._losses: dict[str, float] = {}
@@ -153,6 +156,8 @@ class TrainingRun:
                 finished = False
                 self._watcher.note("interrupted: saving")
             self._session.pause_self_play = nullcontext
+            if self._session.is_remote:
+                self._measure_actors()
             self._save()
             if finished:
                 self._report_evaluation(wait=True)
@@ -180,6 +185,8 @@ class TrainingRun:
         self._session.counters.elapsed = self._limits.elapsed
         self._metrics.add(self._round_line(games, numbers))
         now = time.monotonic()
+        if self._session.is_remote and now - self._measured_at >= ACTOR_SECONDS:
+            self._measure_actors()
         if now - self._saved_at >= 60.0 * self._config.checkpoint_minutes:
             self._save()
         every = 60.0 * self._config.evaluation.every_minutes
@@ -212,6 +219,14 @@ class TrainingRun:
             line["resigned"] = sum(game.resigned for game in games)
             line["resigned_wrongly"] = round(self._session.actors.false_positive_rate, 4)
         return line
+
+    def _measure_actors(self) -> None:
+        """Adds a line with measurements of each actor."""
+        counters = self._session.counters
+        line = {"kind": "actors", "round": counters.round, "step": counters.step}
+        measured = self._session.actors.measurements(counters.step)
+        self._metrics.add({**line, "elapsed": round(self._limits.elapsed, 3), "actors": measured})
+        self._measured_at = time.monotonic()
 
     def _save(self) -> None:
         self._session.counters.elapsed = self._limits.elapsed
@@ -248,6 +263,7 @@ class TrainingRun:
             self._limits.progress,
             self._limits.seconds_left,
             self._session.spec.info.has_rewards,
+            self._session.actors.measurements(self._session.counters.step) if self._session.is_remote else {},
         )
 
 

@@ -67,7 +67,8 @@ class Session:
         self.journal = ShardJournal(folder.journal)
         self.store: GameStore
         self.actors: Supervisor
-        self._is_remote = self._is_concurrent = False
+        self.is_remote = self._is_concurrent = False
+        """Whether actors run in other processes."""
         self.elapsed: Callable[[], float] = lambda: self.counters.elapsed
         """Returns the seconds of training that the journal records."""
         self.pause_self_play: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -113,12 +114,12 @@ class Session:
         is_synchronous: bool,
     ) -> None:
         """Starts the self-play actors."""
-        self._is_remote, self._is_concurrent = executor.is_remote, not is_synchronous
+        self.is_remote, self._is_concurrent = executor.is_remote, not is_synchronous
         config = self.config
-        if self._is_remote:
+        if self.is_remote:
             config = config.with_values(self_play={"workers": executor.threads if self.device.type == "cpu" else 1})
-        setup = ActorSetup(config, factory, str(self.device), executor.threads, tuple(sys.path), encode=self._is_remote)
-        player = None if self._is_remote else player_of(self.learner.network)
+        setup = ActorSetup(config, factory, str(self.device), executor.threads, tuple(sys.path), encode=self.is_remote)
+        player = None if self.is_remote else player_of(self.learner.network)
 
         def make_here(setup: ActorSetup, state: Any) -> SelfPlayActor:
             return SelfPlayActor(setup, state.get(), self.spec, player)
@@ -127,7 +128,7 @@ class Session:
         self.actors = Supervisor(
             executor,
             pool,
-            make_self_play_actor if self._is_remote else make_here,
+            make_self_play_actor if self.is_remote else make_here,
             setup,
             lambda text: self.report(text),
             is_synchronous=is_synchronous,
@@ -197,7 +198,7 @@ class Session:
 
     def publish(self) -> None:
         """Publishes the averaged weights, which actors load before their next batch."""
-        if self._is_remote:
+        if self.is_remote:
             about = self.spec.metadata(self.counters.step, self.counters.games)
             self.actors.publish(self.counters.step, player_bytes(self.averaged_player(), about))
             return
