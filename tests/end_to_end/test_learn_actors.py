@@ -126,11 +126,11 @@ def test_killed_actor_is_replaced_and_no_game_is_lost_or_stored_twice(
 def test_run_changes_executor_and_number_of_actors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quick(monkeypatch)
     before: list[int] = []
-    for steps, executor in ((20, TWO), (40, None), (60, ProcessExecutor(actors=3)), (80, ONE)):
-        assert train(small(tmp_path, steps=steps), resume=bool(before), executor=executor).steps == steps
+    for stop, executor in ((3, TWO), (6, None), (9, ProcessExecutor(actors=3)), (12, ONE)):
+        run_observed(small(tmp_path, steps=1000), Observer(stop=stop), resume=bool(before), executor=executor)
         after = numbers_of(tmp_path)
         assert after[: len(before)] == before
-        assert len(set(after)) == len(after)
+        assert len(set(after)) == len(after) > len(before)
         before = after
     assert learned_again(tmp_path)
 
@@ -157,9 +157,11 @@ def test_stopped_actor_does_not_stall_the_learner_and_is_replaced(
     run_observed(small(tmp_path, steps=100_000), observer, executor=executor)
     [note] = [note for note in observer.notes if "actor 0 died" in note]
     assert "no reply for" in note
-    steps = [status.counters.step for status in observer.statuses]
+    games = [status.counters.games for status in observer.statuses]
     acted = next(place for place, status in enumerate(observer.statuses) if status.counters.round >= observer.after)
-    assert steps[-1] > steps[acted]
+    replaced = next(place for place, status in enumerate(observer.statuses) if status.actors["0"]["restarts"])
+    assert replaced > acted + 1  # rounds went on
+    assert games[-1] > games[acted]
     with pytest.raises(ProcessLookupError):
         os.kill(stopped[0], 0)
     numbers = numbers_of(tmp_path)

@@ -36,6 +36,8 @@ from pondertree.optional import require
 
 #: The oldest supported version: before it, a page in a browser could run code on a cluster (CVE-2025-62593).
 OLDEST_RAY = (2, 52)
+#: The environment variable that makes Ray listen on loopback alone if it is 0.
+LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 #: Size of the object store of a local cluster in bytes: it holds weights and the shards in flight.
 OBJECT_STORE_BYTES = 512 << 20
 
@@ -230,15 +232,23 @@ def import_ray(address: str) -> Any:
     """Returns Ray; raises `MissingExtraError` if it is missing, `UsageError` if it is too old."""
     # No statistics are sent, unless the user has allowed it.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if address == "local" and "ray" not in sys.modules and "RAY_AUTH_MODE" not in os.environ:
-        # Ray reads this when it is imported. The token is of this cluster alone: no file is written to the home folder.
-        os.environ["RAY_AUTH_MODE"] = "token"
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    if address == "local" and "ray" not in sys.modules:
+        # Ray reads these when it is imported. A local cluster listens on loopback alone, as on macOS and Windows, and has
+        # a token of its own: no file is written to the home folder.
+        os.environ.setdefault(LOOPBACK, "0")
+        if "RAY_AUTH_MODE" not in os.environ:
+            os.environ["RAY_AUTH_MODE"] = "token"
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     ray = require("ray", "ray", "training on Ray")
     if tuple(int(part) for part in ray.__version__.split(".")[:2]) < OLDEST_RAY:
         raise UsageError(
             f"training on Ray needs version {OLDEST_RAY[0]}.{OLDEST_RAY[1]} or newer, not {ray.__version__}: "
             "older ones let a web page run code on the cluster (CVE-2025-62593)"
+        )
+    if address == "local" and not ray.is_initialized() and os.environ.get(LOOPBACK) != "0":
+        raise UsageError(
+            "ray was imported before the training, so that a local cluster would listen on every network: import it "
+            f"later, set {LOOPBACK}=0 before, or start a cluster and give its address"
         )
     return ray
 
@@ -274,7 +284,6 @@ def _connect(ray: Any, executor: RayExecutor, scratch: Path, common: dict[str, A
         num_cpus=math.ceil((executor.actors + 1) * executor.cpus),  # one is the evaluation actor's
         object_store_memory=max(executor.object_store, 80 << 20),  # Ray's least
         object_spilling_directory=str(spill.absolute()),
-        _node_ip_address="127.0.0.1",
         **common,
     )
 
