@@ -65,6 +65,8 @@ class Slot:
     positions: int = 0
     dropped: int = 0
     """Shards that were not accepted."""
+    is_late: bool = False
+    """Whether a shard was too old, which is reported once."""
     busy: float = 0.0
     """Seconds in tasks."""
     version: int = 0
@@ -276,10 +278,12 @@ class Supervisor:
         newest = self._weights.version if self._weights is not None else shard.version
         if newest - shard.version > self._max_lag:
             slot.dropped += 1
-            self.report(
-                f"self-play actor {slot.index} was {newest - shard.version:,} optimiser steps behind: "
-                f"its {shard.count} games were dropped"
-            )
+            if not slot.is_late:
+                self.report(
+                    f"self-play actor {slot.index} was {newest - shard.version:,} optimiser steps behind: "
+                    f"its {shard.count} games were dropped, as will be others (see its measurements)"
+                )
+            slot.is_late = True
             return []
         slot.games += shard.count
         slot.positions += shard.positions

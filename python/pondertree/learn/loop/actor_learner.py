@@ -20,9 +20,10 @@ from pondertree.learn.loop.session import Limits, Session
 #: Called after a round, with the games added since and the losses of the last step.
 AfterRound = Callable[[list[GameRecord], dict[str, torch.Tensor]], None]
 
-#: Concurrent runs: seconds of a batch of self-play, whose games are a shard; between reports; between publications of
-#: weights; and the largest backlog of the learner, in rounds of optimiser steps.
-SHARD_SECONDS = 1.0
+#: Concurrent runs: seconds of a batch of self-play, whose games are a shard, with up to this many actors (with more,
+#: batches are longer in proportion, so that shards do not become more); seconds between reports, and between
+#: publications of weights; and the largest backlog of the learner, in rounds of optimiser steps.
+SHARD_SECONDS, SHARD_ACTORS = 1.0, 16
 ROUND_SECONDS = 1.0
 PUBLISH_SECONDS = 1.0
 MAX_OWED = 4.0
@@ -82,11 +83,12 @@ def _learn_concurrently(session: Session, limits: Limits, after_round: AfterRoun
     counters, config = session.counters, session.config
     moves_per_round = config.self_play.games_at_once * config.cycle_moves * len(session.actors.slots)
     most_owed = MAX_OWED * moves_per_round * config.learner.passes / config.learner.batch_size
+    shard_seconds = SHARD_SECONDS * max(1.0, len(session.actors.slots) / SHARD_ACTORS)
     losses: dict[str, torch.Tensor] = {}
     committed: list[GameRecord] = []
     reported = published = time.monotonic()
     while not limits.reached:
-        for shard in session.actors.poll(SHARD_SECONDS, wait=not session.can_learn()):
+        for shard in session.actors.poll(shard_seconds, wait=not session.can_learn()):
             committed += session.take(shard)
         if session.can_learn():
             losses = session.learn_step(limits.learning_progress)
