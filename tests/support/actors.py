@@ -51,7 +51,7 @@ class Observer(Watcher):
 
 
 @contextlib.contextmanager
-def observed(observer: Observer) -> Iterator[None]:
+def watched(observer: Observer) -> Iterator[None]:
     """Gives the observer the supervisor of the run within."""
     from pondertree.learn.actors import Supervisor
 
@@ -70,7 +70,7 @@ def run_observed(config: Config, observer: Observer, **options: Any) -> Any:
     """Trains with an observer."""
     from pondertree.learn import train
 
-    with observed(observer):
+    with watched(observer):
         return train(config, watcher=observer, **options)
 
 

@@ -233,8 +233,8 @@ def import_ray(address: str) -> Any:
     # No statistics are sent, unless the user has allowed it.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address == "local" and "ray" not in sys.modules:
-        # Ray reads these when it is imported. A local cluster listens on loopback alone, as on macOS and Windows, with a
-        # token of its own: no file is written to the home folder.
+        # Ray reads these when it is imported. A local cluster listens on loopback alone, as on macOS and Windows, and
+        # has a token of its own: no file is written to the home folder.
         os.environ.setdefault(LOOPBACK, "0")
         if "RAY_AUTH_MODE" not in os.environ:
             os.environ["RAY_AUTH_MODE"] = "token"
