@@ -157,11 +157,9 @@ def test_stopped_actor_does_not_stall_the_learner_and_is_replaced(
     run_observed(small(tmp_path, steps=100_000), observer, executor=executor)
     [note] = [note for note in observer.notes if "actor 0 died" in note]
     assert "no reply for" in note
-    games = [status.counters.games for status in observer.statuses]
-    acted = next(place for place, status in enumerate(observer.statuses) if status.counters.round >= observer.after)
     replaced = next(place for place, status in enumerate(observer.statuses) if status.actors["0"]["restarts"])
-    assert replaced > acted + 1  # rounds went on
-    assert games[-1] > games[acted]
+    assert replaced > observer.acted + 1  # rounds went on
+    assert observer.games[replaced] > observer.games[observer.acted]
     with pytest.raises(ProcessLookupError):
         os.kill(stopped[0], 0)
     numbers = numbers_of(tmp_path)
@@ -188,7 +186,7 @@ def test_actor_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(processes, "own_version", lambda: "pondertree 0.0.1, protocol 1, Python 3.11")
     with pytest.raises(TrainingError, match=r"driver runs pondertree 0\.0\.1.* but this actor .*install the same"):
-        train(small(tmp_path, steps=5), executor=ONE)
+        train(small(tmp_path, steps=5), executor=ONE, watcher=Observer())
 
 
 def test_weights_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +204,7 @@ def test_weights_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(Session, "publish", other)
     with pytest.raises(TrainingError, match=r"weights of step 0 do not fit the network of this actor.*channels=16"):
-        train(small(tmp_path, steps=5), executor=ONE)
+        train(small(tmp_path, steps=5), executor=ONE, watcher=Observer())
     monkeypatch.setattr(Session, "publish", publish)
 
 

@@ -6,7 +6,6 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -36,12 +35,16 @@ class Observer(Watcher):
         self.supervisor: Any = None
         self.notes: list[str] = []
         self.statuses: list[Status] = []
-        self.acted_at = 0.0
+        self.games: list[int] = []
+        """Numbers of games at each status, whose counters change."""
+        self.acted = 0
+        """Number of statuses until `act` was called."""
 
     def show(self, status: Status) -> None:
         self.statuses.append(status)
-        if self.act is not None and status.counters.round >= self.after and not self.acted_at:
-            self.acted_at = time.monotonic()
+        self.games.append(status.counters.games)
+        if self.act is not None and status.counters.round >= self.after and not self.acted:
+            self.acted = len(self.games)
             self.act(self.supervisor)
         if status.counters.round >= self.stop:
             raise KeyboardInterrupt
