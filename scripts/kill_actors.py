@@ -87,6 +87,22 @@ def main():
 if __name__ == "__main__":
     main()
 """
+#: The process that starts the nodes of a cluster: it prints the address and the processes of the head, and for each line
+#: of its input adds a node and prints its raylet's process.
+HOST = """
+import json, sys
+from ray.cluster_utils import Cluster
+
+common = {"object_store_memory": 80 << 20}
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, **common})
+head = cluster.head_node.all_processes
+print(">", json.dumps([cluster.address, [one.process.pid for kind in ("gcs_server", "raylet") for one in head[kind]]]),
+      flush=True)
+for _ in sys.stdin:
+    node = cluster.add_node(wait=False, num_cpus=1, **common)
+    print(">", node.all_processes["raylet"][0].process.pid, flush=True)
+cluster.shutdown()
+"""
 SETTINGS = {
     "RAY_AUTH_MODE": "token",
     "RAY_AUTH_TOKEN": "0" * 64,
@@ -99,44 +115,45 @@ SETTINGS = {
 
 
 class Cluster:
-    """A Ray cluster of a head without CPUs for actors, and worker nodes with one each."""
+    """A Ray cluster of a head without CPUs for actors, and worker nodes with one each, started by another process."""
 
     def __init__(self, nodes: int) -> None:
-        from ray.cluster_utils import Cluster as Nodes
-
-        self._nodes = Nodes(
-            initialize_head=True,
-            head_node_args={"num_cpus": 1, "include_dashboard": False, "object_store_memory": 80 << 20},
-        )
+        # Ray ends every process that was connected to a killed head.
+        self._host = subprocess.Popen([sys.executable, "-c", HOST], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.address, self._head = self._answer()
         self._wanted = nodes
-        self.workers: list[Any] = []
+        self._workers: list[int] = []
         self.restore()
 
-    @property
-    def address(self) -> str:
-        return str(self._nodes.address)
+    def _answer(self) -> Any:
+        assert self._host.stdout is not None
+        while line := self._host.stdout.readline():
+            if line.startswith(b"> "):
+                return json.loads(line[2:])
+        raise RuntimeError("the cluster did not start")
 
     def restore(self) -> None:
         """Adds nodes up to their number."""
-        while len(self.workers) < self._wanted:
-            self.workers.append(self._nodes.add_node(wait=False, num_cpus=1, object_store_memory=80 << 20))
+        assert self._host.stdin is not None
+        while len(self._workers) < self._wanted:
+            self._host.stdin.write(b"add\n")
+            self._host.stdin.flush()
+            self._workers.append(self._answer())
 
     def kill_worker(self, numbers: random.Random) -> None:
         """Kills the raylet of a node; its workers end with it."""
-        node = self.workers.pop(numbers.randrange(len(self.workers)))
-        for one in node.all_processes["raylet"]:
-            os.kill(one.process.pid, signal.SIGKILL)
-        self._nodes.worker_nodes.discard(node)
+        os.kill(self._workers.pop(numbers.randrange(len(self._workers))), signal.SIGKILL)
 
     def kill_head(self) -> None:
-        """Kills the GCS and the raylet of the head."""
-        for kind in ("gcs_server", "raylet"):
-            for one in self._nodes.head_node.all_processes[kind]:
-                os.kill(one.process.pid, signal.SIGKILL)
+        """Kills the GCS and the raylet of the head, and the other nodes, which would wait for it."""
+        for pid in (*self._head, *self._workers):
+            os.kill(pid, signal.SIGKILL)
+        self._host.kill()
+        self._host.wait()
 
     def close(self) -> None:
         """Ends all nodes."""
-        self._nodes.shutdown()
+        self._host.communicate()
 
 
 class Session:
@@ -211,7 +228,6 @@ class Session:
                 self.driver.wait()
             elif role == "head" and self.cluster is not None:
                 self.cluster.kill_head()
-                self.cluster.close()
                 self.cluster = None
                 # It ends by itself, when it has noticed.
                 assert self.driver is not None
