@@ -87,8 +87,8 @@ def main():
 if __name__ == "__main__":
     main()
 """
-#: The process that starts the nodes of a cluster: it prints the address and the processes of the head, and for each line
-#: of its input adds a node and prints its raylet's process.
+#: The process that starts the nodes of a cluster: it prints the address and the processes of the head; for each line of
+#: its input it adds a node and prints its raylet's process.
 HOST = """
 import json, sys
 from ray.cluster_utils import Cluster
