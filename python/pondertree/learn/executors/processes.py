@@ -16,7 +16,7 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
-from pondertree.errors import InvalidArgumentError, PondertreeError, UsageError
+from pondertree.errors import PondertreeError, StorageError, UsageError
 from pondertree.learn.executors.base import (
     EVALUATION,
     EVALUATION_TIMEOUT,
@@ -154,7 +154,7 @@ class ProcessPool(Pool):
         try:
             path.write_bytes(pickle.dumps(value))
         except OSError as error:
-            raise InvalidArgumentError(f"out: {str(path)!r} cannot be written: {error.strerror}") from None
+            raise StorageError(f"{str(path)!r} cannot be written: {error.strerror}; stored games are intact") from None
         blob = FileBlob(str(path))
         weakref.finalize(blob, _remove, path)
         return blob

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pondertree import validation
-from pondertree.errors import InvalidArgumentError, UsageError
+from pondertree.errors import InvalidArgumentError, StorageError, UsageError
 from pondertree.learn.executors.base import (
     EVALUATION,
     EVALUATION_TIMEOUT,
@@ -219,7 +219,10 @@ class RayPool(Pool):
 
     def put(self, value: Any) -> RayBlob:
         """Puts content into the object store."""
-        return RayBlob(self.ray.put(value))
+        try:
+            return RayBlob(self.ray.put(value))
+        except Exception as error:  # full, or the node is gone
+            raise StorageError(f"Ray's object store takes no more: {_reason(error)}; stored games are intact") from None
 
     def close(self) -> None:
         """Ends all actors, and the cluster if this started it."""
