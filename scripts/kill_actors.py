@@ -108,6 +108,7 @@ SETTINGS = {
     "RAY_AUTH_TOKEN": "0" * 64,
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_worker_niceness": "0",
     "RAY_gcs_rpc_server_reconnect_timeout_s": "5",  # a driver without a head ends after this
     "RAY_health_check_failure_threshold": "3",
     "RAY_health_check_period_ms": "500",

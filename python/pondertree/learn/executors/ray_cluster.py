@@ -239,6 +239,8 @@ def import_ray(address: str) -> Any:
         # Ray reads these when it is imported. A local cluster listens on loopback alone, as on macOS and Windows, and
         # has a token of its own: no file is written to the home folder.
         os.environ.setdefault(LOOPBACK, "0")
+        # By default, workers have the lowest priority but four, and starve beside other programs.
+        os.environ.setdefault("RAY_worker_niceness", "0")
         if "RAY_AUTH_MODE" not in os.environ:
             os.environ["RAY_AUTH_MODE"] = "token"
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
