@@ -92,18 +92,20 @@ def rate(executor: Executor, config: Config, device: str, seconds: float) -> dic
                 for shard in supervisor.poll(SHARD_SECONDS, wait=True):
                     seen[shard.id.actor] += 1
             started, cpu = time.monotonic(), time.process_time()
-            played = games = busy = 0.0
+            played = games = busy = used = 0.0
             while time.monotonic() - started < seconds:
                 for shard in supervisor.poll(SHARD_SECONDS, wait=True):
                     driver.take(shard)
                     played += shard.moves * config.self_play.games_at_once
                     games += shard.count
                     busy += shard.seconds
+                    used += shard.cpu_seconds
             passed = time.monotonic() - started
     return {
         "positions_per_second": played / passed,
         "games_per_second": games / passed,
         "utilisation": busy / passed / executor.actors,
+        "positions_per_cpu_second": played / used,
         "driver_cpu": (time.process_time() - cpu) / passed,
         "start_seconds": started - began,
     }
@@ -145,18 +147,28 @@ def compare(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     found = []
     config = make_config(arguments.game, "cpu")
     for count in arguments.counts:
-        ratios: list[float] = []
-        for _ in range(arguments.rounds):
-            rates = [
-                rate(kind(actors=count), config, "cpu", arguments.seconds)["positions_per_second"]
-                for kind in ((ProcessExecutor, RayExecutor) if len(ratios) % 2 else (RayExecutor, ProcessExecutor))
-            ]
-            ours, other = rates if len(ratios) % 2 == 0 else rates[::-1]
-            ratios.append(ours / other)
-            print(f"{count} actors: Ray {ours:,.0f}, processes {other:,.0f} positions/s", flush=True)
-        ratio = statistics.median(ratios)
-        print(f"{count} actors: Ray over processes {ratio:.3f} [{min(ratios):.3f}, {max(ratios):.3f}] (bar {RAY_BAR})")
-        found.append({"actors": count, "ratio": ratio, "ratios": ratios})
+        ratios: dict[str, list[float]] = {"wall time": [], "CPU time": []}
+        for number in range(arguments.rounds):
+            kinds = (RayExecutor, ProcessExecutor) if number % 2 == 0 else (ProcessExecutor, RayExecutor)
+            rates = {kind: rate(kind(actors=count), config, "cpu", arguments.seconds) for kind in kinds}
+            ours, other = rates[RayExecutor], rates[ProcessExecutor]
+            ratios["wall time"].append(ours["positions_per_second"] / other["positions_per_second"])
+            # On a busy machine: CPU time in batches, and the share of the time in which actors have one.
+            effective = [one["positions_per_cpu_second"] * one["utilisation"] for one in (ours, other)]
+            ratios["CPU time"].append(effective[0] / effective[1])
+            print(
+                f"{count} actors: Ray {ours['positions_per_second']:,.0f}, processes "
+                f"{other['positions_per_second']:,.0f} positions/s; {effective[0]:,.0f} and {effective[1]:,.0f} a CPU "
+                f"second; utilisation {ours['utilisation']:.3f} and {other['utilisation']:.3f}",
+                flush=True,
+            )
+        for by, values in ratios.items():
+            print(
+                f"{count} actors, {by}: Ray over processes {statistics.median(values):.3f} "
+                f"[{min(values):.3f}, {max(values):.3f}] (bar {RAY_BAR})",
+                flush=True,
+            )
+        found.append({"actors": count, "ratios": ratios})
     return found
 
 

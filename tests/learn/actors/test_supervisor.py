@@ -123,7 +123,7 @@ class Setting:
 
 
 def shard(identity: ShardId, version: int = 0, state: ActorState | None = None) -> Shard:
-    return Shard(identity, version, [], 3, 12, 4, 0.001, 0.0, state)
+    return Shard(identity, version, [], 3, 12, 4, 0.001, 0.001, 0.0, state)
 
 
 def test_each_actor_has_at_most_two_tasks_in_flight() -> None:

@@ -97,6 +97,8 @@ class Shard:
     """Moves played in each concurrent game."""
     seconds: float
     """Duration of the task."""
+    cpu_seconds: float
+    """CPU time of the actor's process during it."""
     false_positive_rate: float
     """Of resignation."""
     state: ActorState | None = None

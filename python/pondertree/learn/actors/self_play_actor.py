@@ -66,7 +66,7 @@ class SelfPlayActor:
 
     def play(self, task: Task) -> Shard:
         """Plays the moves of a task and returns the games that ended."""
-        started = time.monotonic()
+        started, used = time.monotonic(), time.process_time()
         finished: list[GameRecord] = []
         moves = 0
         with self._on_stream():
@@ -86,6 +86,7 @@ class SelfPlayActor:
             sum(len(game.moves) for game in finished),
             moves,
             time.monotonic() - started,
+            time.process_time() - used,
             self.self_play.resignation.false_positive_rate,
             self.state() if task.with_state else None,
         )
