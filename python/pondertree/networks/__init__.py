@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pondertree.networks.model_network import ModelNetwork, fresh_model, support_for
     from pondertree.networks.policy_value import PolicyValueNetwork, fresh, outcome_shares, player_of, update_player
     from pondertree.networks.run_files import OLD, PLAYER, STATE, list_checkpoints, read_about, run_header
-    from pondertree.networks.weights_file import player_bytes, read_player
+    from pondertree.networks.weights_file import player_bytes, player_of_bytes, read_player
 
 __all__ = [
     "Architecture",
@@ -36,6 +36,7 @@ __all__ = [
     "outcome_shares",
     "player_bytes",
     "player_of",
+    "player_of_bytes",
     "read_about",
     "read_player",
     "run_header",
@@ -52,6 +53,6 @@ __getattr__, __dir__ = lazy_names(
         "model_network": ["ModelNetwork", "fresh_model", "support_for"],
         "policy_value": ["PolicyValueNetwork", "fresh", "outcome_shares", "player_of", "update_player"],
         "run_files": ["OLD", "PLAYER", "STATE", "list_checkpoints", "read_about", "run_header"],
-        "weights_file": ["player_bytes", "read_player"],
+        "weights_file": ["player_bytes", "player_of_bytes", "read_player"],
     },
 )

@@ -13,15 +13,22 @@ from pondertree.learn.evaluation.ratings import games_of, interval, rating_of
 from pondertree.optional import lazy_names
 
 if TYPE_CHECKING:
-    from pondertree.learn.evaluation.player_evaluation import AsyncEvaluation, PlayerEvaluator
+    from pondertree.learn.evaluation.player_evaluation import (
+        AsyncEvaluation,
+        CompletedEvaluation,
+        PlayerEvaluator,
+        earlier_player,
+    )
 
 __all__ = [
     "AsyncEvaluation",
+    "CompletedEvaluation",
     "EvaluationGame",
     "ExactPosition",
     "Metrics",
     "PlayerEvaluator",
     "check_opponents",
+    "earlier_player",
     "games_of",
     "games_path",
     "interval",
@@ -36,6 +43,6 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "player_evaluation": ["AsyncEvaluation", "PlayerEvaluator"],
+        "player_evaluation": ["AsyncEvaluation", "CompletedEvaluation", "PlayerEvaluator", "earlier_player"],
     },
 )
