@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import struct
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +130,50 @@ def test_interrupted_write_keeps_the_file(saved: Path, monkeypatch: pytest.Monke
         tree.save(saved)
     assert saved.read_bytes() == content
     assert list(saved.parent.iterdir()) == [saved]
+
+
+def test_writers_of_one_path_leave_the_whole_file_of_one_of_them(tmp_path: Path) -> None:
+    path, other = tmp_path / "x.tree", tmp_path / "x.tree.part"
+    other.write_bytes(b"a file of the user")
+    contents = [bytes([number]) * (1 << 20) for number in range(4)]
+    failures: list[BaseException] = []
+    torn = 0
+
+    def write(content: bytes) -> None:
+        try:
+            for _ in range(20):
+                files.write_bytes(path, content, "path")
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=write, args=(content,)) for content in contents]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        if path.exists():
+            torn += path.read_bytes() not in contents
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert torn == 0
+    assert path.read_bytes() in contents
+    assert other.read_bytes() == b"a file of the user"
+    assert sorted(tmp_path.iterdir()) == [path, other]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions and links of POSIX")
+def test_written_file_keeps_its_permissions_and_the_link_to_it(saved: Path) -> None:
+    link, before = saved.with_name("link.tree"), saved.read_bytes()
+    saved.chmod(0o600)
+    link.symlink_to(saved.name)
+    pondertree.UCT(seed=2).tree(TicTacToe()).simulate(12).save(link)
+    assert link.is_symlink()
+    assert saved.read_bytes() != before
+    assert stat.S_IMODE(saved.stat().st_mode) == 0o600
+    lost = saved.with_name("lost.tree")
+    lost.symlink_to("nowhere/x.tree")
+    with pytest.raises(InvalidArgumentError, match="no folder"):
+        pondertree.load_tree(saved).save(lost)
 
 
 def test_missing_file_and_folder(tmp_path: Path) -> None:

@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import io
 import json
 import math
 import os
+import secrets
+import stat
 import struct
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -121,10 +124,17 @@ def _reason(error: Exception) -> str:
 
 
 def replace_file(path: Path, *parts: bytes | memoryview) -> None:
-    """Replaces a file by the concatenation of parts, atomically."""
-    part = part_of(path)
+    """Replaces a file by the concatenation of parts, atomically: of several writers, the last one wins.
+
+    Permissions of an existing file are kept, and a symbolic link is followed.
+    """
+    path = Path(os.path.realpath(path))
+    part, handle = _create_part(path)
     try:
-        with open(part, "wb") as file:
+        with open(handle, "wb") as file:
+            if hasattr(os, "fchmod"):
+                with suppress(OSError):  # the file is new, or the file system has no permissions
+                    os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
             file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
@@ -132,12 +142,25 @@ def replace_file(path: Path, *parts: bytes | memoryview) -> None:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    sync_folder(path.absolute().parent)
+    sync_folder(path.parent)
 
 
-def part_of(path: Path) -> Path:
-    """Returns the temporary name under which a file is written; it is left behind if the process is killed."""
-    return path.with_name(f"{path.name}.part")
+def _create_part(path: Path) -> tuple[Path, int]:
+    """Creates the temporary file of a writer, which nobody else has; returns its path and descriptor."""
+    while True:
+        part = _part_of(path, secrets.token_hex(4))
+        with suppress(FileExistsError):
+            return part, os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+
+
+def _part_of(path: Path, key: str) -> Path:
+    return path.with_name(f"{path.name}.{key}.part")
+
+
+def remove_parts(path: Path) -> None:
+    """Removes the temporary files that killed writers of `path` have left; no writer may be active."""
+    for part in path.parent.glob(f"{glob.escape(path.name)}.*.part"):
+        part.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:
@@ -166,12 +189,13 @@ def check_writable(path: str | os.PathLike[str], name: str) -> Path:
     if path == "":
         raise InvalidArgumentError(f"{name}: the path is empty: name a file")
     target = check_path(path, name)
-    folder = target.absolute().parent
+    real = Path(os.path.realpath(target))
+    folder = real.parent
     if not folder.is_dir():
         raise InvalidArgumentError(f"{name}: {_shown(path)} cannot be written: there is no folder {str(folder)!r}")
     if not target.name or target.is_dir():
         raise InvalidArgumentError(f"{name}: {_shown(path)} cannot be written: it is a folder")
-    check_path(part_of(target), name)
+    check_path(_part_of(real, "0" * 8), name)
     if not os.access(folder, os.W_OK):
         raise InvalidArgumentError(f"{name}: {_shown(path)} cannot be written: the folder does not allow it")
     return target

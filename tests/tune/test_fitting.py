@@ -128,7 +128,7 @@ def test_fit_rejects_invalid_arguments(tmp_path: Path) -> None:
 def test_leftover_temporary_files_are_removed(tmp_path: Path) -> None:
     positions, options = drawn_by(TRUTH, 200), FitOptions(iterations=2)
     tune(positions, TRUTH, options, out=tmp_path)
-    for name in ("checkpoint.npz.part", "weights.json.part"):
+    for name in ("checkpoint.npz.0a1b2c3d.part", "weights.json.4e5f6a7b.part"):
         (tmp_path / name).write_bytes(b"half")
     # The fit is complete, so that no file is written.
     tune(positions, TRUTH, options, out=tmp_path, resume=True)

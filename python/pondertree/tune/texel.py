@@ -11,7 +11,7 @@ import numpy as np
 from pondertree import validation
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError
-from pondertree.files import check_path, make_folder, part_of, write_bytes, write_json
+from pondertree.files import check_path, make_folder, remove_parts, write_bytes, write_json
 from pondertree.tune.features import Features, features_of, no_castling, pesto_of
 from pondertree.tune.fitting import FitOptions, FitState, fit, identity, load_state, save_state, unpack
 from pondertree.tune.positions import Positions, check_some, split, thin
@@ -79,7 +79,7 @@ def tune(
     if folder is not None:
         # Temporary files of a killed fit.
         for name in (CHECKPOINT, WEIGHTS, TEXT, DATA):
-            part_of(folder / name).unlink(missing_ok=True)
+            remove_parts(folder / name)
     if folder is not None and resume and (folder / CHECKPOINT).exists():
         state = load_state(folder / CHECKPOINT, belongs)
 

@@ -85,7 +85,8 @@ class RunFolder:
         self._is_begun = True
         if self._is_resumed:
             self._new_entries = []
-        for left in (self.scratch, *self.checkpoints.glob("*.part"), *self.players.glob("*.part")):
+        folders = self.path, self.checkpoints, self.players
+        for left in (self.scratch, *(part for folder in folders for part in folder.glob("*.part"))):
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
         for folder in (self.games, self.checkpoints, self.players):
             make_folder(folder, "out")
