@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from tests.support.forests import made
 from tests.support.search_helpers import Hashed, fingerprint
 
 import pondertree
+from pondertree.errors import UsageError
 from pondertree.games import ConnectFour, Othello
 
 #: Seconds; generous, since loaded machines wait for a core.
@@ -116,6 +118,73 @@ def test_timeout_and_second_cancel() -> None:
             await task
 
     asyncio.run(work())
+
+
+class Suppressing(Hashed):
+    """Suppresses that it is cancelled, as a client library may that tries again."""
+
+    async def evaluate(self, observations: np.ndarray) -> Any:  # type: ignore[override]
+        answer = super().evaluate(observations)
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.1 if self.calls > 2 else 0)
+        return answer
+
+
+def test_evaluator_that_suppresses_cancellation_ends_with_its_batch() -> None:
+    async def work() -> None:
+        evaluator = Suppressing()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await pondertree.UCT(num_simulations=10, evaluator=evaluator).arun(ConnectFour())
+        assert evaluator.calls == 3
+        evaluator = Suppressing()
+        tree = pondertree.UCT(evaluator=evaluator, seed=1).tree(ConnectFour())
+        task = asyncio.create_task(tree.asimulate(10))
+        await asyncio.sleep(0.05)
+        assert task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert evaluator.calls == 3
+        assert tree.result().simulations < 10
+        assert asyncio.current_task().cancelling() == 0  # type: ignore[union-attr]
+
+    asyncio.run(work())
+
+
+def test_search_runs_in_the_clean_up_of_a_cancelled_task() -> None:
+    async def work() -> Any:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            # The request to cancel is older than the search.
+            return await pondertree.UCT(num_simulations=10, evaluator=Suppressing()).arun(ConnectFour())
+
+    async def main() -> Any:
+        task = asyncio.create_task(work())
+        await asyncio.sleep(0)
+        task.cancel()
+        return await task
+
+    assert asyncio.run(main()).simulations == 10
+
+
+@pytest.mark.parametrize("run", ["arun", "asimulate"])
+def test_coroutine_function_as_progress_is_refused(run: str) -> None:
+    async def report(done: int, total: int) -> None: ...
+
+    class Report:
+        async def __call__(self, done: int, total: int) -> None: ...
+
+    async def work(progress: Any) -> None:
+        search = pondertree.UCT(num_simulations=10)
+        if run == "arun":
+            await search.arun(ConnectFour(), progress=progress)
+        else:
+            await search.tree(ConnectFour()).asimulate(progress=progress)
+
+    for progress in (report, Report()):
+        with pytest.raises(UsageError, match="progress must be a plain function"):
+            asyncio.run(work(progress))
 
 
 @pytest.mark.parametrize("evaluator", [None, Hanging])

@@ -35,6 +35,8 @@ class WorkerCall:
         """What the event loop should await, with the future of its answer; None at the end of the call."""
         self._reply: Future[Any] | None = None
         self._is_cancelled = False
+        #: The number of requests to cancel the task that were there before this call.
+        self._cancelling = self._count_cancelling()
         self._stops: list[Callable[[], None]] = []
 
     def run(self, work: Callable[[], Any]) -> None:
@@ -76,8 +78,20 @@ class WorkerCall:
 
             raise CancelledError
 
+    @staticmethod
+    def _count_cancelling() -> int:
+        from asyncio import current_task
+
+        task = current_task()
+        return 0 if task is None else task.cancelling()
+
     async def serve(self) -> None:
-        """Awaits what the worker asks for, until its end."""
+        """Awaits what the worker asks for, until its end; raises if the task was cancelled, even within an awaitable.
+
+        The coroutine of an evaluator may suppress its `CancelledError`: its answer is used, and the search ends then.
+        """
+        from asyncio import CancelledError
+
         while (request := await self._requests.get()) is not None:
             awaitable, reply = request
             if not reply.set_running_or_notify_cancel():
@@ -90,6 +104,8 @@ class WorkerCall:
                     raise
             else:
                 reply.set_result(answer)
+                if not self._is_cancelled and self._count_cancelling() > self._cancelling:
+                    raise CancelledError
 
     def cancel(self) -> None:
         """Stops the worker's searches and its wait for an answer; called by the event loop's thread."""
@@ -148,6 +164,17 @@ def awaited(function: Callable[..., Any], *arguments: Any) -> Any:
             "await: outside of coroutines, `asyncio.run(search.arun(...))`"
         )
     return this_thread.call.wait_for(answer)
+
+
+def refuse_coroutine(function: Callable[..., Any], name: str) -> None:
+    """Raises for a coroutine function where a search calls a function without awaiting it."""
+    from inspect import iscoroutinefunction
+
+    if iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+        raise UsageError(
+            f"{name} must be a plain function, not a coroutine function: searches call it without awaiting it, "
+            "`arun` and `asimulate` in a worker thread; it can pass numbers on by loop.call_soon_threadsafe"
+        )
 
 
 def close(awaitable: Any) -> None:

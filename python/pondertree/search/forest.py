@@ -15,7 +15,7 @@ from pondertree import validation
 from pondertree._core import TreeView
 from pondertree.config import SearchConfig
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, UsageError
-from pondertree.evaluators.awaiting import in_worker, this_thread
+from pondertree.evaluators.awaiting import in_worker, refuse_coroutine, this_thread
 from pondertree.game import as_contract_error, move_text, refuse_finished
 from pondertree.games import name_of_info
 from pondertree.games.chess_interop import check_action, to_state
@@ -106,6 +106,7 @@ class Forest:
         counts = [UNLIMITED] * len(self) if n is None else per_row(n, len(self), "n", whole_number)
         if progress is not None:
             validation.function(progress, "progress", "function of (done, total)")
+            refuse_coroutine(progress, "progress")
         noise: dict[int | None, bool | None] = (
             dict(enumerate(per_row(add_noise, len(self), "add_noise", optional_flag)))
             if is_listed(add_noise)
