@@ -198,3 +198,12 @@ def test_unusable_pictures_are_replaced_by_text(picture: Any) -> None:
     card, pictures = checked_html(pondertree.UCT(20, seed=1).run(Drawn(TicTacToe()))._repr_html_())
     assert card.findtext(".//pre") == "the text"
     assert len(pictures) == 1
+
+
+def test_error_of_a_game_s_text_is_shown_in_its_place() -> None:
+    class Unprintable(PythonGame):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    card, _ = checked_html(pondertree.UCT(20, seed=1).run(Unprintable(TicTacToe()))._repr_html_())
+    assert card.findtext(".//pre") == "<Unprintable: Unprintable.__str__ raised RuntimeError: no text>"

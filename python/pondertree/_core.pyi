@@ -283,5 +283,6 @@ def solve_connect_four(
     memory: int,
     max_nodes: int | None,
     seconds: float | None,
+    stop: Callable[[], bool] | None,
 ) -> list[tuple[list[tuple[int, int, int | None]], int] | None]: ...
 def usable_cpus() -> int: ...

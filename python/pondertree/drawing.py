@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape, unescape
 from typing import Any, Protocol
 
+from pondertree.game import state_text
+
 BOX_WIDTH, BOX_HEIGHT, GAP_X, GAP_Y, MARGIN = 62, 58, 8, 40, 6
 FILLS = {1: "#cfe3c0", -1: "#f2c9c0", 0: "#dcdcdc", None: "#fbf8ef"}
 #: The size of the tree in notebooks: moves per position, and levels.
@@ -314,7 +316,7 @@ def _position(state: Any) -> str:
     picture = draw() if callable(draw) else None
     if isinstance(picture, str) and len(picture) <= MAX_PICTURE:
         return _image(picture, "position")
-    lines = str(state)[: MAX_ROWS * MAX_COLUMNS].split("\n")[:MAX_ROWS]
+    lines = state_text(state)[: MAX_ROWS * MAX_COLUMNS].split("\n")[:MAX_ROWS]
     text = "\n".join(label(line, MAX_COLUMNS) for line in lines)
     return f"<pre>{text}</pre>"
 

@@ -322,6 +322,15 @@ def move_text(state: Any, action: int) -> str:
         ) from error
 
 
+def state_text(state: Any) -> str:
+    """Returns a state as text: `str(state)`, or the name of its class and the error if that raises."""
+    try:
+        return str(state)
+    except Exception as error:
+        name = type(state).__name__
+        return f"<{name}: {name}.__str__ raised {type(error).__name__}: {error}>"
+
+
 def _has(state: Any, name: str) -> bool:
     # The class is searched first: a property that raises is not a missing one.
     return hasattr(type(state), name) or name in getattr(state, "__dict__", {})

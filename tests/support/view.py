@@ -199,3 +199,28 @@ def apply_tree(nodes: dict[int, dict[str, Any]], tree: dict[str, Any]) -> None:
         nodes[node["id"]] = node
     for number, visits, q, proven, hidden, pv in tree["change"]:
         nodes[number] |= {"visits": visits, "q": q, "proven": proven, "hidden": hidden, "pv": pv}
+
+
+class Deep:
+    """A zero-sum game of 60 moves in Python whose moves take a millisecond, so that solving it takes long."""
+
+    num_players, num_actions = 2, 4
+
+    def __init__(self, moves: tuple[int, ...] = ()) -> None:
+        self.moves, self.to_play, self.is_terminal = moves, len(moves) % 2, len(moves) >= 60
+
+    def __hash__(self) -> int:
+        return hash(self.moves)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Deep) and self.moves == other.moves
+
+    def legal_actions(self) -> list[int]:
+        return [0, 1, 2, 3]
+
+    def play(self, action: int) -> Deep:
+        time.sleep(0.001)
+        return Deep((*self.moves, action))
+
+    def returns(self) -> list[float]:
+        return [0.0, 0.0]

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from tests.support.view import TOKEN, Server, setup_of, wait_until
 
-from pondertree.view import hub
+from pondertree.view import solver
 from pondertree.view.hub import MAX_SAVED
 
 
@@ -20,14 +20,14 @@ def test_a_position_is_solved_once_and_one_at_a_time(monkeypatch: pytest.MonkeyP
     running: list[int] = []
     go_on, lock = threading.Event(), threading.Lock()
 
-    def solve(state: Any) -> list[dict[str, Any]]:
+    def solve(state: Any, stop: Any) -> list[dict[str, Any]]:
         with lock:
             solved.append(state)
             running.append(len(solved) - running.count(-1))
         go_on.wait(30)
         return [{"action": 3, "value": 0, "distance": None}]
 
-    monkeypatch.setattr(hub, "solve", solve)
+    monkeypatch.setattr(solver, "solve", solve)
     with Server(setup_of("connect4")) as server, server.page() as leaving:
         pages = [server.page() for _ in range(20)]
         try:
@@ -49,6 +49,41 @@ def test_a_position_is_solved_once_and_one_at_a_time(monkeypatch: pytest.MonkeyP
             go_on.set()
             for page in pages:
                 page.connection.close()
+
+
+def solver_is_idle() -> bool:
+    return not any(thread.name.startswith("pondertree-solver") for thread in threading.enumerate())
+
+
+def test_solve_ends_with_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver, "unsolvable_because", lambda state: "")
+    with Server(setup_of("connect4")) as server, server.page() as page:
+        page.send("solve")
+        wait_until(lambda: not solver_is_idle())
+    wait_until(solver_is_idle, 5)
+
+
+@pytest.mark.parametrize("game", ["connect4", "tests.support.view:Deep"])
+def test_solve_is_cancelled_by_any_client(monkeypatch: pytest.MonkeyPatch, game: str) -> None:
+    monkeypatch.setattr(solver, "unsolvable_because", lambda state: "")
+    with Server(setup_of(game)) as server, server.page() as page, server.page() as other:
+        number = page.send("solve")
+        time.sleep(0.3)
+        begun = time.perf_counter()
+        assert other.ask("cancel")["type"] == "done"
+        answer = page.read_until(lambda message: message.get("request") == number)
+        assert answer["message"] == "the exact solution was cancelled"
+        assert time.perf_counter() - begun < 5
+        assert other.ask("play", action=3)["type"] == "done", "the session goes on"
+
+
+def test_position_that_takes_minutes_is_not_solved() -> None:
+    with Server(setup_of("connect4", moves="4 4 4 4 4 2")) as server, server.page() as page:
+        page.catch_up(server.session)
+        assert "after 7 moves" in page.position["unsolvable"]
+        assert "after 7 moves" in page.ask("solve")["message"]
+        assert page.ask("play", action=3)["type"] == "done"
+        assert page.position["unsolvable"] == ""
 
 
 def test_each_save_has_a_file_of_its_own_and_few_are_kept() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pondertree import games
 from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, InvalidPositionError
-from pondertree.game import COMPILED, GameInfo, check_rewards, describe, is_over, move_text, play, player_numbers
+from pondertree.game import COMPILED, GameInfo, check_rewards, describe, is_over, move_text, play, player_numbers, state_text
 from pondertree.games.chess_interop import actions_written
 
 #: Number of legal moves listed in an error message.
@@ -71,7 +71,7 @@ class Position:
     def board(self) -> str:
         """The board, for compiled games without the status line; else `str(state)`."""
         if not self.is_compiled:
-            return str(self.state)
+            return state_text(self.state)
         return "\n".join(str(self.state).splitlines()[:-1])
 
     def write(self, action: int) -> str:

@@ -7,7 +7,7 @@ print(connect_four.solve(state))
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from pondertree import validation
@@ -59,20 +59,21 @@ def solve(
     max_memory: int = 64,
     max_nodes: int | None = None,
     time_limit: float | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> Solution:
     """Returns the exact solution of `state`.
 
     `weak=True` solves for the value without distances, which is faster. `max_memory` bounds the transposition table in
     MiB; a smaller one is slower, not less exact. Late positions take milliseconds, those after eight moves seconds, and
-    the empty board many minutes; Ctrl-C interrupts. After `max_nodes` positions or `time_limit` seconds, an
-    UnsolvedError is raised. A finished game raises a GameOverError.
+    the empty board many minutes; Ctrl-C interrupts. After `max_nodes` positions or `time_limit` seconds, or soon after
+    `stop()` is true, an UnsolvedError is raised. A finished game raises a GameOverError.
     """
     if not isinstance(state, ConnectFour):
         raise InvalidArgumentError(f"state must be a pondertree.games.ConnectFour, not {type(state).__name__}")
     if state.is_terminal:
         raise GameOverError(f"state: the game is over, there is nothing to solve in\n{state}")
     solutions = solve_many(
-        [state], weak=weak, threads=1, max_memory=max_memory, max_nodes=max_nodes, time_limit=time_limit
+        [state], weak=weak, threads=1, max_memory=max_memory, max_nodes=max_nodes, time_limit=time_limit, stop=stop
     )
     return solutions[0]
 
@@ -85,11 +86,13 @@ def solve_many(
     max_memory: int = 64,
     max_nodes: int | None = None,
     time_limit: float | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> list[Solution]:
     """Returns the solution of each state, on `threads` (by default all cores) with a common table of `max_memory` MiB.
 
     Solutions, except for `nodes`, do not depend on the number of threads. `max_nodes` holds for each state,
-    `time_limit` for all of them together: if one is not solved, an UnsolvedError with the other solutions is raised.
+    `time_limit` and `stop` for all of them together: if one is not solved, an UnsolvedError with the other solutions is
+    raised.
     """
     try:
         states = list(states)
@@ -102,7 +105,9 @@ def solve_many(
     memory = validation.whole_number(max_memory, "max_memory", least=1, most=1 << 20) << 20
     max_nodes = None if max_nodes is None else validation.whole_number(max_nodes, "max_nodes", least=1)
     time_limit = None if time_limit is None else validation.positive_number(time_limit, "time_limit")
-    outputs = solve_connect_four(states, weak, threads, memory, max_nodes, time_limit)
+    if stop is not None:
+        validation.function(stop, "stop", "function without arguments")
+    outputs = solve_connect_four(states, weak, threads, memory, max_nodes, time_limit, stop)
     solved: list[Solution] = []
     all_answers: list[Solution | None] = []
     for answer in outputs:
@@ -114,6 +119,8 @@ def solve_many(
         limits = {"max_nodes": max_nodes, "time_limit": time_limit}
         given = " and ".join(f"{name}={limit}" for name, limit in limits.items() if limit is not None)
         missing = f"{len(states) - len(solved)} of {len(states)} positions" if len(states) > 1 else "the position"
+        if stop is not None and stop():
+            raise UnsolvedError(f"{missing} could not be solved before stop() was true", all_answers)
         advice = "" if weak else ", or use weak=True, which solves for the value without distances"
         raise UnsolvedError(f"{missing} could not be solved within {given}: allow more{advice}", all_answers)
     return solved

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from pondertree.errors import InvalidArgumentError, UnsolvedError
@@ -11,12 +11,17 @@ from pondertree.games.game_state import end_values, is_zero_sum, listed_actions,
 
 
 def solve_exhaustively(
-    state: Any, *, max_positions: int = 100_000, time_limit: float | None = None
+    state: Any,
+    *,
+    max_positions: int = 100_000,
+    time_limit: float | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> dict[int, tuple[float, int]]:
     """Returns (value, plies to the end, itself included) of each legal action, for the player to move.
 
     For zero-sum games of two players whose states are hashable and never repeat. Wins are the quickest, losses the
-    slowest. Raises an `UnsolvedError` if more positions can be reached, or after `time_limit` seconds.
+    slowest. Raises an `UnsolvedError` if more positions can be reached, after `time_limit` seconds, or
+    soon after `stop()` is true.
     """
     refuse_end(state)
     if not is_zero_sum(state):
@@ -43,6 +48,8 @@ def solve_exhaustively(
             stack.append((unsolved, _successors(unsolved)))
         if len(known) > max_positions:
             raise UnsolvedError(f"more than {max_positions:,} positions can be reached: play some moves first", [])
+        if stop is not None and stop():
+            raise UnsolvedError("the position was not solved before stop() was true", [])
         if deadline is not None and len(known) % 64 == 0 and time.perf_counter() > deadline:
             raise UnsolvedError(f"the position could not be solved within {time_limit:g} s: play some moves first", [])
     return _values(state, root, known)

@@ -7,23 +7,18 @@ import functools
 import secrets
 import tempfile
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pondertree.errors import UnsolvedError, UsageError
-from pondertree.game import describe
-from pondertree.games import ConnectFour, connect_four
-from pondertree.games.exhaustive import solve_exhaustively
+from pondertree.errors import UsageError
 from pondertree.view.frames import Sent, Snapshot, frame
 from pondertree.view.messages import HERTZ, MAX_MESSAGE, MAX_ROWS, VERSION, encode
 from pondertree.view.parameters import parameters_of
 from pondertree.view.session import Session
 from pondertree.view.setup import Setup
+from pondertree.view.solver import ExactSolver
 
-#: Seconds for the exact solver.
-SOLVER_SECONDS = 20
 #: Saved trees that are kept, so that a download of one continues while another is saved.
 MAX_SAVED = 4
 
@@ -41,10 +36,7 @@ class Hub:
         self._folder = Path()
         self._frames: dict[int, tuple[Sent, asyncio.Task[tuple[str, Sent]]]] = {}
         self._framed: Snapshot | None = None
-        #: The exact solver has one thread, so that it does not keep frames from the threads of the event loop.
-        self._solver = ThreadPoolExecutor(1, "pondertree-solver")
-        #: The number of the position that was solved last, and its moves.
-        self._solved: tuple[int, asyncio.Future[list[dict[str, Any]]] | None] = -1, None
+        self._solver = ExactSolver(self.session)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -56,7 +48,7 @@ class Hub:
             try:
                 yield
             finally:
-                self._solver.shutdown(wait=False, cancel_futures=True)
+                self._solver.close()
                 await asyncio.to_thread(self.session.close)
 
     def _changed(self) -> None:
@@ -72,13 +64,16 @@ class Hub:
 
     async def carry_out(self, kind: str, fields: dict[str, Any]) -> list[dict[str, Any]]:
         """Carries a request out; returns its replies, besides what the session publishes."""
-        if self.session.setup.is_read_only and kind not in ("pause", "window", "inspect", "solve"):
+        if self.session.setup.is_read_only and kind not in ("pause", "window", "inspect", "solve", "cancel"):
             raise UsageError(
                 "this tree is read-only on this page: its file is that of a result, or its search has options that "
                 "the page cannot set; pondertree.load_tree may be able to continue it"
             )
         if kind == "solve":
-            return [await self._solve()]
+            return [await self._solver.solve()]
+        if kind == "cancel":
+            self._solver.cancel()
+            return []
         session = self.session
         commands: dict[str, Callable[..., Any]] = {
             "start": session.start,
@@ -110,29 +105,6 @@ class Hub:
                     del self.saved[old]
         self.saved[name] = path
 
-    async def _solve(self) -> dict[str, Any]:
-        """Solves the shown position, once for all requests; a game in Python is solved in the worker."""
-        session = self.session
-        number, state = await asyncio.wrap_future(session.submit(session.shown_state, is_urgent=False))
-        solved, moves = self._solved
-        if moves is None or solved != number or (moves.done() and (moves.cancelled() or moves.exception())):
-            if describe(state).compiled:
-                done = self._solver.submit(self._solve_if_shown, number, state)
-            else:
-                done = session.submit(functools.partial(solve, state))
-            moves = asyncio.wrap_future(done)
-            # Reads the exception of a solve whose clients have all left.
-            moves.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-            self._solved = number, moves
-        # A client that leaves does not end the solve of the others.
-        return {"type": "solved", "position": number, "moves": await asyncio.shield(moves)}
-
-    def _solve_if_shown(self, number: int, state: Any) -> list[dict[str, Any]]:
-        """Solves a position unless another one was to be solved while this one waited for the thread."""
-        if self._solved[0] > number:
-            raise UsageError("the position has changed before it was solved")
-        return solve(state)
-
     async def frame(self, sent: Sent, snapshot: Snapshot) -> tuple[str, Sent]:
         """Returns the next frame for a client that has `sent`; clients that have the same share it."""
         if self._framed is not snapshot:
@@ -141,25 +113,6 @@ class Hub:
             # The entry holds `sent`, so that its id stays unique.
             self._frames[id(sent)] = sent, asyncio.create_task(asyncio.to_thread(frame, sent, snapshot))
         return await asyncio.shield(self._frames[id(sent)][1])
-
-
-def solve(state: Any) -> list[dict[str, Any]]:
-    """Returns the exact values of the legal moves for the player to move; no distance for draws."""
-    if isinstance(state, ConnectFour):
-        try:
-            solution = connect_four.solve(state, time_limit=SOLVER_SECONDS)
-        except UnsolvedError:
-            raise UnsolvedError(
-                f"the solver did not finish within {SOLVER_SECONDS} s: play some moves first", []
-            ) from None
-        plies = solution.action_plies or {}
-        values = {action: (float(value), plies[action]) for action, value in solution.action_values.items()}
-    else:
-        values = solve_exhaustively(state, time_limit=SOLVER_SECONDS)
-    return [
-        {"action": action, "value": value, "distance": plies if value else None}
-        for action, (value, plies) in values.items()
-    ]
 
 
 def hello(setup: Setup, server: str) -> str:

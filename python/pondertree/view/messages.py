@@ -80,6 +80,7 @@ REQUESTS: dict[str, dict[str, Check]] = {
     },
     "inspect": {"id": _whole},
     "solve": {},
+    "cancel": {},
     "save": {"name": validation.text},
 }
 REQUIRED = {"goto": "ply", "settings": "settings", "inspect": "id", "save": "name"}

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pondertree.game import COMPILED, is_over
-from pondertree.games import Chess
+from pondertree.game import COMPILED, describe, is_over, state_text
+from pondertree.games import Chess, ConnectFour
 from pondertree.games.board_svg import CELL, board_svg, can_be_flipped, move_centres
 from pondertree.match.game import claimed_draw
 from pondertree.view.messages import encode_within
@@ -17,6 +17,8 @@ from pondertree.view.setup import GamePosition, Turn, ViewSettings
 MAX_MOVES, MAX_EVALUATIONS, MAX_BOARD = 300, 400, 10_000
 #: Legal moves of a message; of those that follow, fewer if they do not fit.
 MAX_LEGAL = 1_000
+#: Moves after which most positions of Connect 4 are solved within the seconds that the solver has.
+FIRST_SOLVED = 7
 #: Characters of a move.
 MAX_TEXT = 60
 
@@ -34,9 +36,18 @@ def outcome_of(position: GamePosition) -> str:
     return "" if claim is None else f"The game is a draw ({claim.replace('_', ' ')})."
 
 
+def unsolvable_because(state: Any) -> str:
+    """Returns why the exact solver cannot value the moves of a position; empty if it may."""
+    if isinstance(state, Chess) or not describe(state).is_two_player_zero_sum:
+        return "Exact values are for zero-sum games of two players, without chess"
+    if isinstance(state, ConnectFour) and state.observation()[:2].sum() < FIRST_SOLVED:
+        return f"Connect 4 is solved after {FIRST_SOLVED} moves or more: earlier positions take minutes"
+    return ""
+
+
 def board_message(state: Any, last_move: str = "") -> dict[str, Any]:
     """Returns a board as SVG and as text; for compiled games without the line on the player to move."""
-    lines = str(state).splitlines()
+    lines = state_text(state).splitlines()
     return {
         "svg": board_svg(state, last_move),
         "text": "\n".join(lines[:-1] if type(state) in COMPILED else lines)[:MAX_BOARD],
@@ -89,6 +100,7 @@ def position_message(
         "fen": position.state.fen() if isinstance(position.state, Chess) else None,
         "board": board_message(position.state, last_move),
         "legal": legal,
+        "unsolvable": unsolvable_because(position.state),
         "settings": asdict(settings),
         "evaluations": [{"ply": ply, "value": value} for ply, value in points[::step]],
     }

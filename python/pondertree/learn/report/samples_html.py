@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from pondertree.game import move_text
+from pondertree.game import move_text, state_text
 from pondertree.games import Chess, player_names
 from pondertree.games.board_svg import board_svg, piece_colours
 from pondertree.learn.report.samples import Sample
@@ -151,7 +151,7 @@ def _figure(sample: Sample, positions: list[Position], place: int, names: tuple[
         if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
             return ""
         try:
-            text = str(position.state)
+            text = state_text(position.state)
         except Exception:  # from a user's game
             return ""
         picture = f"<pre>{html.escape(text[:MAX_TEXT])}</pre>"
