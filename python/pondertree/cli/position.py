@@ -13,7 +13,17 @@ from typing import Any
 
 from pondertree import games
 from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, InvalidPositionError
-from pondertree.game import COMPILED, GameInfo, check_rewards, describe, is_over, move_text, play, player_numbers, state_text
+from pondertree.game import (
+    COMPILED,
+    GameInfo,
+    check_rewards,
+    describe,
+    is_over,
+    move_text,
+    play,
+    player_numbers,
+    state_text,
+)
 from pondertree.games.chess_interop import actions_written
 
 #: Number of legal moves listed in an error message.

@@ -89,6 +89,14 @@ def made_of(data: Any) -> Any:
     return named_class(name, _CLASSES[name])(**{option: made_of(value) for option, value in data["options"].items()})
 
 
+def made_with(data: Mapping[str, Any], objects: Mapping[str, Any]) -> Any:
+    """Returns the search that `settings_data` describes, with `objects` for its options that are Python objects."""
+    options = {name: value for name, value in data["options"].items() if not _is_python(value)}
+    return named_class(data["class"], _CLASSES[data["class"]])(
+        **{name: made_of(value) for name, value in options.items()}, **{name: objects[name] for name in data["python"]}
+    )
+
+
 def check_settings(search: Any, data: Mapping[str, Any]) -> None:
     """Raises `InvalidArgumentError` unless a search continues a tree of `settings_data`: only its limits may differ.
 

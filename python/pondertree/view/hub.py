@@ -64,11 +64,8 @@ class Hub:
 
     async def carry_out(self, kind: str, fields: dict[str, Any]) -> list[dict[str, Any]]:
         """Carries a request out; returns its replies, besides what the session publishes."""
-        if self.session.setup.is_read_only and kind not in ("pause", "window", "inspect", "solve", "cancel"):
-            raise UsageError(
-                "this tree is read-only on this page: its file is that of a result, or its search has options that "
-                "the page cannot set; pondertree.load_tree may be able to continue it"
-            )
+        if self.session.setup.read_only and kind not in ("pause", "window", "inspect", "solve", "cancel"):
+            raise UsageError(f"this tree is read-only: {self.session.setup.read_only}")
         if kind == "solve":
             return [await self._solver.solve()]
         if kind == "cancel":
@@ -134,9 +131,12 @@ def hello(setup: Setup, server: str) -> str:
                 "solver": info.is_two_player_zero_sum and position.game != "chess",
             },
             "presets": [
-                {"name": each.name, "title": each.title, "parameters": parameters_of(each)} for each in setup.algorithms
+                {"name": each.name, "title": each.title, "parameters": parameters_of(each)}
+                for each in setup.algorithms
+                if setup.has_settings
             ],
-            "read_only": setup.is_read_only,
+            "read_only": bool(setup.read_only),
+            "reason": setup.read_only,
             "limits": {"nodes": MAX_ROWS, "bytes": MAX_MESSAGE, "hertz": HERTZ},
         }
     )

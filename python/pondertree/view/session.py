@@ -184,7 +184,7 @@ class Session:
         state, search = position.state, build(self.setup.algorithms, settings)
         if tree is None and not outcome_of(position):
             tree = search.tree(state, root_actions=root_actions(state, settings))
-        return LiveSearch(search, state, tree, is_known=not self.setup.is_read_only)
+        return LiveSearch(search, state, tree, is_known=not self.setup.read_only)
 
     def _begin_search(self, history: list[Turn], ply: int, settings: ViewSettings | None = None) -> None:
         """Begins a new search; without `settings`, with the present ones for another position."""

@@ -73,5 +73,7 @@ class Setup:
     """The version of the package."""
     tree: Any = None
     """A tree of the last position, from a file."""
-    is_read_only: bool = False
-    """Whether that tree cannot grow."""
+    read_only: str = ""
+    """Why that tree cannot grow; empty if it can."""
+    has_settings: bool = True
+    """Whether `settings` are those of the tree."""
