@@ -66,6 +66,8 @@ store.on(["hello"], () => {
   if (!hello) return;
   const title = hello.read_only ? `${hello.game.title}, saved tree` : hello.game.title;
   setText(byId("title"), title);
+  setText(byId("notice"), hello.read_only ? `Read-only: ${hello.reason}. Nothing can be searched or played here.` : "");
+  byId("notice").hidden = !hello.read_only;
   document.title = `${title} – Pondertree`;
 });
 store.on(["select"], () => {

@@ -32,8 +32,9 @@ export interface Hello {
     solver: boolean;
   };
   presets: Preset[];
-  /** True for a tree from a file that cannot continue: nothing can be searched. */
+  /** True for a tree from a file that cannot continue: nothing can be searched; `reason` tells why. */
   read_only: boolean;
+  reason: string;
   /** Most nodes of a window, bytes of a message and frames a second. */
   limits: { nodes: number; bytes: number; hertz: number };
 }
@@ -49,6 +50,8 @@ export interface Parameter {
   type: "int" | "float" | "bool" | "text" | "choice";
   default: number | boolean | string | null;
   least?: number;
+  /** A bound that the number must exceed. */
+  above?: number;
   most?: number;
   choices?: string[];
   /** One sentence. */
@@ -79,6 +82,8 @@ export interface Position {
     cell: number;
   };
   legal: LegalMove[];
+  /** Why the exact solver cannot value the moves here; empty if it may. */
+  unsolvable: string;
   settings: Settings;
   /** Evaluation of the game so far: one entry per ply that was searched. Values are for player 0. */
   evaluations: { ply: number; value: number }[];
@@ -245,6 +250,8 @@ export type Request = { request: number } & (
   | { type: "window"; open?: number[]; close?: number[]; least?: number; nodes?: number; follow?: boolean }
   | { type: "inspect"; id: number }
   | { type: "solve" }
+  /** Ends the solve under way, whoever asked for it; it is answered by an error. */
+  | { type: "cancel" }
   /** Saves the tree; after `done` it can be downloaded at `/tree` by the name, which no other save should have. */
   | { type: "save"; name: string }
 );

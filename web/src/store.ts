@@ -70,6 +70,8 @@ export class Store {
   }
 
   private greet(hello: Hello): void {
+    if (this.hello && this.hello.server !== hello.server)
+      this.report("The server was restarted: the game and the tree before are gone, this is a new game.", "restart");
     this.hello = hello;
     this.position = null;
     this.forget();

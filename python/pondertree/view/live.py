@@ -47,6 +47,8 @@ class Run:
     reply: Future[None] | None = None
     """Resolved when the move of the search was played, or the search was stopped."""
     slice_seconds: float = SLICE
+    done: int = 0
+    """Simulations since the root was set, before this search."""
 
     @property
     def is_unlimited(self) -> bool:
@@ -145,6 +147,7 @@ class LiveSearch:
         self.run = Run(
             None if simulations is None else done + simulations, None if seconds is None else elapsed + seconds, reply
         )
+        self.run.done = done
 
     def run_slice(self, is_urgent: Callable[[], bool]) -> bool:
         """Searches for a slice; returns whether the search has ended. `is_urgent` is asked whether to stop early."""
@@ -226,6 +229,11 @@ class LiveSearch:
             self._depths = [finite(mean), largest]
         self._is_shown, self._lacks_depths = True, self._depths is None
         return self._depths
+
+    def is_stuck(self, run: Run) -> bool:
+        """Whether a search that has ended could not run one simulation, although the position is not solved."""
+        result = self.require_tree().result()
+        return result.proven is None and result.simulations == run.done
 
     def value(self) -> float | None:
         """Returns the value of the position for the first player; None if it was not searched."""

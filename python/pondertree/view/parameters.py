@@ -54,7 +54,7 @@ def form_of(declared: Any) -> dict[str, Any]:
         validation.count: ("int", 1),
         validation.threads: ("int", 1),
         validation.number: ("float", None),
-        validation.positive_number: ("float", 0.0),
+        validation.positive_number: ("float", None),
     }
     function = check.func if isinstance(check, functools.partial) else check
     if function not in kinds:
@@ -62,6 +62,8 @@ def form_of(declared: Any) -> dict[str, Any]:
     kind, least = kinds[function]
     bounds = dict(check.keywords) if isinstance(check, functools.partial) else {}
     bounds = {"least": least, **bounds}
+    if function is validation.positive_number:
+        bounds = {"above": 0.0}
     finite = {name: value for name, value in bounds.items() if value is not None and abs(value) != float("inf")}
     return {"type": kind, "default": default, **finite}
 

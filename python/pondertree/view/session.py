@@ -118,7 +118,16 @@ class Session:
     def _finish(self) -> None:
         """Ends a search whose limits are reached; a reply is played."""
         run = self._live.stop()
-        if run is None or run.reply is None:
+        is_stuck = run is not None and self._live.is_stuck(run)
+        if run is not None and is_stuck:
+            # A new text each time: clients compare it by identity.
+            self.failure = (
+                f"no simulation was run after {run.done:,}: the tree is full (raise max nodes or max memory in "
+                "Settings), or one takes longer than the limit"
+            )
+        if run is None or run.reply is None or (is_stuck and self._live.value() is None):
+            if run is not None and run.reply is not None:
+                run.reply.set_result(None)
             self._evaluate()
             self._show()
             return

@@ -24,7 +24,7 @@ def finite(value: float | None) -> float | None:
 def move_rows(
     result: SearchResult, rule: ScoringRule | None, write: Callable[[int], str], *, node: int = 0, evaluates: bool
 ) -> list[dict[str, Any]]:
-    """Returns the moves at a node by visits, at the root the best one first; expected lines are left empty.
+    """Returns the moves at a node: proven wins, then by visits, at the root the best one first; lines are left empty.
 
     `evaluates` tells whether the search has an evaluator or a model: playouts are no evaluations of a network.
     """
@@ -36,7 +36,7 @@ def move_rows(
     if rule is not None and (has_priors or not rule.has_priors):  # before its evaluation, a node has no priors
         terms = rule.exploration(edges.visits, edges.priors, result.visits_of(node))
     adds_terms = rule is not None and not rule.normalises_q
-    order = np.argsort(-edges.visits, kind="stable").tolist()
+    order = np.lexsort((-edges.visits, edges.proven != 1)).tolist()
     if node == 0:
         order.remove(result.best_row)
         order.insert(0, result.best_row)

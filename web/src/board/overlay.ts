@@ -36,6 +36,11 @@ export function entries(legal: LegalMove[], rows: MoveRow[], overlay: Overlay, o
       found.push({ ...entry, strength: (value + 1) / 2, label, colour: row.action === best ? BEST : value < 0 ? LOSS : OTHER });
     } else {
       const share = overlay === "prior" ? row.prior : row.share;
+      if (row.action === best && row.proven === 1 && row.visits === 0) {
+        // Proven before the first simulation.
+        found.push({ ...entry, strength: 1, label: verdictSign(1) });
+        continue;
+      }
       if (share === null || (share < LEAST_SHARE && only === null)) continue;
       found.push({ ...entry, strength: share, label: share < 0.01 ? "<1" : percent(share).replace(/\.\d/, "") });
     }

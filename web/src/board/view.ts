@@ -18,6 +18,7 @@ export class BoardView {
   private readonly turn = byId("turn");
   private readonly flipButton = byId<HTMLButtonElement>("flip");
   private readonly text = byId<HTMLInputElement>("move-text");
+  private readonly playButton = byId<HTMLButtonElement>("play");
   private board: SVGSVGElement | null = null;
   private content: SVGGElement | null = null;
   private readonly overlay = svg("g", { class: "overlay" });
@@ -67,7 +68,7 @@ export class BoardView {
     const proven = frame && !position.over ? verdict(frame.status.proven, frame.status.distance) : "";
     const turn = position.over ? position.outcome || "The game is over." : `${this.store.player(position.to_play)} to move`;
     setText(this.turn, proven ? `${turn} · ${proven}` : turn);
-    this.text.disabled = position.over;
+    this.text.disabled = this.playButton.disabled = position.over || !!this.store.hello?.read_only;
   }
 
   private show(again = false): void {

@@ -5,12 +5,14 @@ import type { Position } from "../protocol";
 import type { Store } from "../store";
 import { dialog } from "./dialogs";
 
-const NAVIGATION: [string, string, (ply: number, most: number) => number][] = [
+const NAVIGATION: [string, string, ((ply: number, most: number) => number) | null][] = [
   ["first", "First position (Home)", () => 0],
-  ["back", "Take back (←)", (ply) => ply - 1],
+  ["back", "Take back (←); against the search its reply, too", null],
   ["forward", "Forward (→)", (ply) => ply + 1],
   ["last", "Last position (End)", (_, most) => most],
 ];
+
+const SIDES = "pondertree-sides";
 
 export const lastPly = (position: Position): number => position.first + position.moves.length;
 
@@ -22,24 +24,35 @@ export class GamePanel {
   private readonly setupButton = byId<HTMLButtonElement>("setup");
   private readonly buttons: HTMLButtonElement[] = [];
   private busy = false;
+  private isGreeted = false;
 
   constructor(private readonly store: Store) {
     for (const [name, label, to] of NAVIGATION) {
       const button = h("button", { type: "button", class: "quiet", title: label, "aria-label": label, "data-testid": `go-${name}` }, icon(name));
       button.addEventListener("click", () => {
         const { position } = this.store;
-        if (position) this.jump(to(position.ply, lastPly(position)));
+        if (!to) this.back(-1);
+        else if (position) this.jump(to(position.ply, lastPly(position)));
       });
       this.buttons.push(button);
       byId("navigation").append(button);
     }
-    this.sides.addEventListener("change", () => void this.answer());
+    this.sides.addEventListener("change", () => {
+      this.keepSides();
+      void this.answer();
+    });
     this.reply.addEventListener("click", () => void this.move());
-    this.newButton.addEventListener("click", () => void store.send({ type: "new" }));
+    this.newButton.title = "Begin again from the first position of this game: that of Set up… or of the command (N)";
+    this.newButton.addEventListener("click", () => void this.begin());
     this.setupButton.addEventListener("click", () => this.setUp());
     store.on(["hello"], () => this.showSides());
     store.on(["position", "status", "frame"], () => this.enable());
     store.on(["position"], () => this.showMoves());
+    store.on(["position"], () => this.resume());
+  }
+
+  private async begin(): Promise<void> {
+    if (await this.store.send({ type: "new" })) await this.answer();
   }
 
   /** Plays a move of the user; the search answers if it has the other side. */
@@ -61,9 +74,9 @@ export class GamePanel {
     if (this.busy) return;
     this.busy = true;
     try {
-      // A move that was paused is not played, and not asked for again.
-      for (let ply = -1; this.isSearchToMove() && ply !== this.store.position?.ply; ) {
-        ply = this.store.position?.ply ?? -1;
+      // A move that was paused is not played, and not asked for again: only a new position is.
+      for (let last = -1; this.isSearchToMove() && last !== this.store.position?.position; ) {
+        last = this.store.position?.position ?? -1;
         if (!(await this.store.send({ type: "move" }))) break;
       }
     } finally {
@@ -84,7 +97,17 @@ export class GamePanel {
   }
 
   back(by: number): void {
-    if (this.store.position) this.jump(this.store.position.ply + by);
+    const { position } = this.store;
+    if (position) this.jump(by < 0 ? this.before(position) : position.ply + by);
+  }
+
+  /** The ply before the shown one; against the search the last one at which the user was to move, if there is one. */
+  private before(position: Position): number {
+    const side = Number(this.sides.value);
+    const mover = (ply: number): number | undefined => position.moves[ply - position.first]?.player;
+    let ply = position.ply - 1;
+    while (!Number.isNaN(side) && ply > position.first && mover(ply) !== side) ply--;
+    return Number.isNaN(side) || mover(ply) === side ? ply : position.ply - 1;
   }
 
   private isSearchToMove(): boolean {
@@ -95,10 +118,35 @@ export class GamePanel {
 
   private showSides(): void {
     const players = this.store.hello?.game.players ?? [];
-    const chosen = this.sides.value || "all";
+    const chosen = this.keptSides();
+    this.isGreeted = true;
     const options: [string, string][] = [["all", players.length > 1 ? "all sides" : "yourself"], ...players.map((name, place): [string, string] => [String(place), name]), ["none", "nobody: watch"]];
     this.sides.replaceChildren(...options.filter(([value]) => players.length > 1 || Number.isNaN(Number(value))).map(([value, title]) => h("option", { value }, title)));
     this.sides.value = [...this.sides.options].some((option) => option.value === chosen) ? chosen : "all";
+  }
+
+  private keptSides(): string {
+    try {
+      return sessionStorage.getItem(`${SIDES}-${this.store.hello?.game.name}`) ?? "all";
+    } catch {
+      return this.sides.value || "all";
+    }
+  }
+
+  private keepSides(): void {
+    try {
+      sessionStorage.setItem(`${SIDES}-${this.store.hello?.game.name}`, this.sides.value);
+    } catch {
+      // Without storage the choice lasts as long as the page.
+    }
+  }
+
+  /** After a reload the search goes on playing, unless moves were taken back. */
+  private resume(): void {
+    const { position } = this.store;
+    if (!this.isGreeted || !position) return;
+    this.isGreeted = false;
+    if (position.ply === lastPly(position)) void this.answer();
   }
 
   private enable(): void {
@@ -162,6 +210,7 @@ export class GamePanel {
       }
       try {
         await this.store.connection.request({ type: "setup", ...body, moves: moves.value.trim() });
+        void this.answer();
         return true;
       } catch (error) {
         const message = error instanceof Error ? error.message : String(error);

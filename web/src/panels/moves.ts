@@ -10,6 +10,8 @@ import { COLUMNS, sortRows, type Column, type Row } from "./columns";
 const isTold = (name: string, row: Row, value: unknown): boolean =>
   value !== null && (name !== "clean_prior" || row.clean_prior !== row.prior);
 
+const SOLVED = "pondertree-solved";
+
 interface Cells {
   element: HTMLTableRowElement;
   cells: Map<string, HTMLElement>;
@@ -46,11 +48,12 @@ export class MovesPanel {
     for (const column of COLUMNS) this.head.append(this.header(column));
     this.head.append(h("th", { scope: "col", "data-column": "toggles" }, h("span", { class: "hidden" }, "Exclude or force")));
     this.table = h("table", { class: "moves", "aria-label": "Moves", "data-testid": "moves" }, h("thead", {}, this.head), this.body);
-    this.solveButton.addEventListener("click", () => void this.solve());
+    this.solveButton.addEventListener("click", () => void (this.solving ? store.send({ type: "cancel" }) : this.solve()));
     byId("panel-moves").append(h("div", { class: "table-wrap" }, this.table), this.empty, this.solveButton);
     this.body.addEventListener("keydown", (event) => this.key(event));
     this.table.addEventListener("pointerleave", () => store.setHover(null));
     store.on(["hello", "position", "status"], () => this.enable());
+    store.on(["position"], () => this.resume());
     store.on(["frame", "solved"], () => this.update());
     store.on(["position"], () => this.rebuild());
     store.on(["hover"], () => this.mark());
@@ -58,17 +61,44 @@ export class MovesPanel {
 
   private async solve(): Promise<void> {
     this.solving = true;
+    this.keep(this.place);
     this.enable();
-    await this.store.send({ type: "solve" });
+    const isOpen = (): boolean => this.store.status.state === "open";
+    // What a lost connection ends goes on in the server.
+    if (!(await this.store.send({ type: "solve" })) && isOpen()) this.keep("");
     this.solving = false;
     this.enable();
+  }
+
+  /** The position, as no other one of this or another server is named. */
+  private get place(): string {
+    return `${this.store.hello?.server} ${this.store.position?.position}`;
+  }
+
+  private keep(place: string): void {
+    try {
+      sessionStorage.setItem(SOLVED, place);
+    } catch {
+      // Without storage the values are asked for again by hand.
+    }
+  }
+
+  /** Asks for the values again after a reload: the server has them, or goes on solving. */
+  private resume(): void {
+    const { solving, store } = this;
+    try {
+      if (!solving && !store.solved.size && store.position && sessionStorage.getItem(SOLVED) === this.place) void this.solve();
+    } catch {
+      // Without storage nothing is asked for.
+    }
   }
 
   private enable(): void {
     const { hello, position, status } = this.store;
     this.solveButton.hidden = !hello?.game.solver;
-    this.solveButton.disabled = this.solving || status.state !== "open" || !position || position.over;
-    setText(this.solveButton, this.solving ? "Solving…" : "Solve exactly");
+    this.solveButton.disabled = status.state !== "open" || !position || position.over || (!this.solving && position.unsolvable !== "");
+    this.solveButton.title = this.solving ? "" : position?.unsolvable || "Exact value of every move; given up after 20 s";
+    setText(this.solveButton, this.solving ? "Solving… Cancel" : "Solve exactly");
   }
 
   private header(column: Column): HTMLTableCellElement {
@@ -96,7 +126,7 @@ export class MovesPanel {
   private collect(): Row[] {
     const { position, frame, solved } = this.store;
     const moves = [...(frame?.moves ?? [])];
-    if (position && moves.every((row) => row.visits === 0)) {
+    if (position && moves.every((row) => row.visits === 0 && row.proven === null)) {
       // There is no best move yet: the game's own order is the one to read.
       const places = new Map(position.legal.map((move, place) => [move.action, place]));
       const place = (row: MoveRow): number => places.get(row.action) ?? moves.length;
@@ -137,7 +167,7 @@ export class MovesPanel {
     for (const row of rows) {
       const cells = this.rows.get(row.action) ?? this.add(row);
       // While the search runs, only the rows in view follow it.
-      if (!this.store.running || this.visible.has(cells.element)) this.fill(cells, row, row.action === best && row.visits > 0);
+      if (!this.store.running || this.visible.has(cells.element)) this.fill(cells, row, row.action === best && (row.visits > 0 || row.proven === 1));
       const place: Element | null = before ? before.nextElementSibling : this.body.firstElementChild;
       if (place !== cells.element) {
         if (before) before.after(cells.element);
@@ -191,7 +221,10 @@ export class MovesPanel {
     const change = (): void => {
       const now = this.store.settings?.[field] ?? [];
       const next = now.includes(action) ? now.filter((other) => other !== action) : [...now, action];
-      void this.store.send({ type: "settings", settings: { [field]: next } });
+      // A move is either excluded or forced.
+      const other = field === "force" ? "exclude" : "force";
+      const rest = (this.store.settings?.[other] ?? []).filter((one) => one !== action);
+      void this.store.send({ type: "settings", settings: { [field]: next, [other]: rest } });
     };
     const attributes = { type: "button", class: "quiet", title: label, "data-toggle": field, onclick: change };
     return h("button", attributes, icon(name));

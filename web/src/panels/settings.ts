@@ -36,7 +36,11 @@ export class SettingsPanel {
   /** Shows what the server has; unsent changes stay while the server's settings do. */
   private update(): void {
     const settings = this.store.settings;
-    if (!settings || !this.presets.length) return;
+    if (!settings) return;
+    if (!this.presets.length) {
+      this.form.replaceChildren(h("p", { class: "empty" }, "The file does not hold the settings of its search."));
+      return;
+    }
     const key = JSON.stringify([this.store.hello?.server, settings.preset, settings.parameters, settings.seed]);
     if (key === this.shown) return;
     this.shown = key;
@@ -64,7 +68,7 @@ export class SettingsPanel {
   }
 
   private field(parameter: Parameter, given: Value | undefined): HTMLElement {
-    const { name, type, help, least, most } = parameter;
+    const { name, type, help, least, above, most } = parameter;
     const value = given === undefined ? parameter.default : given;
     const id = `parameter-${name}`;
     const common = { id, "data-testid": id, "aria-describedby": `${id}-help` };
@@ -74,9 +78,9 @@ export class SettingsPanel {
     else if (type === "bool") field = h("input", { ...common, type: "checkbox", checked: value === true });
     else if (type === "text") field = h("input", { ...common, type: "text", value, spellcheck: "false" });
     else
-      field = h("input", { ...common, type: "number", step: type === "int" ? 1 : "any", min: least, max: most, value, placeholder: parameter.default === null ? "none" : "" });
+      field = h("input", { ...common, type: "number", step: type === "int" ? 1 : "any", min: least ?? above, max: most, value, placeholder: parameter.default === null ? "none" : "" });
     this.fields.set(name, field);
-    const bounds = least === undefined && most === undefined ? "" : `${least ?? "…"} to ${most ?? "…"}`;
+    const bounds = above !== undefined ? `above ${above}` : least === undefined && most === undefined ? "" : `${least ?? "…"} to ${most ?? "…"}`;
     const label = h("label", { for: id }, type === "bool" && field, name.replaceAll("_", " "), bounds && h("span", { class: "bounds" }, bounds));
     const small = h("small", { id: `${id}-help` }, help);
     return h("div", { class: "field" }, label, type !== "bool" && field, small);
@@ -86,7 +90,7 @@ export class SettingsPanel {
     const field = this.fields.get(parameter.name);
     if (!field) return parameter.default;
     if (field instanceof HTMLInputElement && field.type === "checkbox") return field.checked;
-    if (parameter.type === "int" || parameter.type === "float") return field.value === "" ? null : Number(field.value);
+    if (parameter.type === "int" || parameter.type === "float") return field.value === "" ? parameter.default : Number(field.value);
     return field.value === "" && parameter.default === null ? null : field.value;
   }
 
@@ -108,7 +112,12 @@ export class SettingsPanel {
     const parameters = Object.fromEntries(preset.parameters.map((parameter) => [parameter.name, this.read(parameter)]));
     const seed = this.seed.value === "" ? null : Number(this.seed.value);
     setAttribute(this.form, "aria-busy", "true");
-    await this.store.send({ type: "settings", settings: { preset: preset.name, parameters, seed } });
+    const isDone = await this.store.send({ type: "settings", settings: { preset: preset.name, parameters, seed } });
+    if (isDone) {
+      // Fields that were emptied show their defaults again.
+      this.shown = "";
+      this.update();
+    }
     setAttribute(this.form, "aria-busy", null);
   }
 }
