@@ -67,7 +67,8 @@ def load_tree(path: str | os.PathLike[str], search: Search | None = None, state:
     A tree continues bit for bit: simulations before and after are those of one run. Its search is made of the settings
     in the file; where these contain Python objects (an evaluator, a model, a playout policy), it is `search`, whose
     settings must be the same except for limits. A copy of it continues with the seed and call number of the file. The
-    states of a game in Python are replayed from `state`, with which the tree was planted or reset.
+    states of a game in Python are replayed from `state`, with which the tree was planted or reset; another one is
+    refused if legal moves, players or ends differ in the tree.
 
     Without them the tree is read-only, as always for the file of a result: `result` and the nodes can be read, and
     `simulate` raises a `UsageError`. Nothing in a file is executed; damaged files raise an `InvalidArgumentError`.
