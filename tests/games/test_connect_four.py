@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -140,6 +141,18 @@ def test_solver_limits_raise_with_the_solutions_so_far() -> None:
         solve(ConnectFour(), max_nodes=1000)
     with pytest.raises(UnsolvedError, match=r"time_limit=0\.05"):
         solve(ConnectFour(), time_limit=0.05)
+    begun = time.perf_counter()
+    with pytest.raises(UnsolvedError, match=r"before stop\(\) was true"):
+        solve(ConnectFour(), time_limit=60, stop=lambda: time.perf_counter() > begun + 0.05)
+    assert time.perf_counter() - begun < 30
+
+    def fail() -> bool:
+        raise KeyError("stop")
+
+    with pytest.raises(KeyError, match="stop"):
+        solve(ConnectFour(), time_limit=60, stop=fail)
+    with pytest.raises(InvalidArgumentError, match="stop must be"):
+        solve(ConnectFour(), stop=3)  # type: ignore[arg-type]
     with pytest.raises(UnsolvedError, match="1 of 2 positions could not") as caught:
         solve_many([ConnectFour(), after(FULL + "112233")], max_nodes=100_000)
     missing, solution = caught.value.solutions

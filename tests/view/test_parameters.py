@@ -57,10 +57,13 @@ def test_bounds_of_a_form_are_enforced(algorithm: Algorithm, form: dict[str, Any
         build(choice)
     for bound, step in (("least", -1), ("most", 1)):
         if bound in form:
-            if form[bound] or form["name"] not in ("max_memory", "pb_c_base", "dirichlet_alpha"):
-                build(form[bound])
+            build(form[bound])
             with pytest.raises(PondertreeError, match=form["name"]):
                 build(form[bound] + step)
+    if "above" in form:
+        with pytest.raises(PondertreeError, match=form["name"]):
+            build(form["above"])
+        build(form["above"] + 1.0)
     for wrong in ("nonsense", [1], {}):
         with pytest.raises(PondertreeError):
             build(wrong)

@@ -144,6 +144,31 @@ def test_search_without_limits_goes_on_after_a_move() -> None:
         call(session, session.pause)
 
 
+def test_proven_win_without_a_visit_comes_first() -> None:
+    with session_of(setup_of("chess", "hybrid", fen="6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1")) as session:
+        call(session, session.start)
+        wait_until(lambda: not session.is_running)
+        call(session, lambda: None)
+        assert session.snapshot is not None
+        first, *others = session.snapshot.head["moves"]
+        assert (first["text"], first["visits"], first["proven"]) == ("Ra8#", 0, 1)
+        assert all(move["proven"] != 1 for move in others)
+
+
+@pytest.mark.parametrize("kind", ["start", "move"])
+def test_search_that_cannot_run_a_simulation_says_so(kind: str) -> None:
+    with session_of(setup_of("connect4", max_nodes=1)) as session:
+        found = []
+        for _ in range(2):
+            done = call(session, getattr(session, kind))
+            wait_until(lambda: not session.is_running)
+            assert done is None
+            found.append(session.failure)
+        assert "the tree is full" in found[0]
+        assert found[0] is not found[1], "each is told"
+        assert session._ply == 0
+
+
 def test_solved_position_ends_the_search() -> None:
     with session_of(setup_of("connect4", moves="1 2 1 2 1 3", simulations=None)) as session:
         call(session, session.start)
