@@ -81,7 +81,7 @@ def test_read_only_tree_says_so(serve, open_page, tmp_path):
     view = open_page(serve(path))
     notice = view.page.get_by_test_id("notice")
     assert notice.inner_text().startswith("Read-only: the file is that of a result")
-    for name in ("move-text", "play", "run", "search-move"):
+    for name in ("move-text", "play", "run", "search-move", "save"):
         assert view.page.get_by_test_id(name).is_disabled(), name
     assert open_page(serve(*TIC_TAC_TOE)).page.get_by_test_id("notice").is_hidden()
 
