@@ -25,7 +25,8 @@ from pondertree.learn.loop.devices import choose_device, reported_out_of_memory 
 from pondertree.learn.trainer.architectures import policy_value_architecture  # noqa: E402
 from pondertree.learn.trainer.policy_value import PolicyValueTrainer, SymmetryTransforms, policy_loss, value_loss  # noqa: E402
 from pondertree.networks.architecture import Architecture, NetworkConfig  # noqa: E402
-from pondertree.networks.policy_value import PolicyValueNetwork, fresh, outcome_shares, player_of, update_player  # noqa: E402
+from pondertree.networks.categories import outcome_shares  # noqa: E402
+from pondertree.networks.policy_value import PolicyValueNetwork, fresh, player_of, update_player  # noqa: E402
 from pondertree.networks.weights_file import player_bytes, player_of_bytes, read_player  # noqa: E402
 
 CPU = torch.device("cpu")
