@@ -9,6 +9,7 @@ from pondertree.learn.config.sections import (
     LatentModelConfig,
     LearnerConfig,
     ReplayConfig,
+    ReturnsConfig,
     SelfPlayConfig,
 )
 from pondertree.networks import NetworkConfig
@@ -22,6 +23,7 @@ __all__ = [
     "NetworkConfig",
     "OPPONENT",
     "ReplayConfig",
+    "ReturnsConfig",
     "SelfPlayConfig",
     "config_file",
     "data_of_text",

@@ -184,10 +184,10 @@ def default_config(
         )
     if factory is None:
         algorithm = algorithm or usual_algorithm(game)
-        spec = game_spec(game, rewards=algorithm == "muzero")
+        spec = game_spec(game, model=algorithm == "muzero")
     else:
-        spec = game_spec(game, factory, rewards=algorithm in (None, "muzero"))
-        algorithm = algorithm or ("muzero" if spec.info.has_rewards else "gumbel")
+        spec = game_spec(game, factory, model=None if algorithm is None else algorithm == "muzero")
+        algorithm = algorithm or ("muzero" if spec.is_environment else "gumbel")
     return with_defaults(Config(game=spec.name, algorithm=algorithm), spec, on_gpu).with_values(**values)
 
 
