@@ -8,6 +8,7 @@ pub mod connect_four;
 mod game;
 pub mod hex;
 pub mod othello;
+pub mod pig;
 mod ranked_bits;
 pub mod tic_tac_toe;
 mod world;
@@ -28,6 +29,8 @@ macro_rules! for_each_game {
             [Hex, $crate::games::hex::Hex, size "(size=11)" "`Hex(size)` is a rhombus of `size` x `size` hexagons, from 1 to 13. \
                 Player 0 (X) connects the top edge with the bottom, player 1 (O) the left edge with the right. Action \
                 `row * size + column` is written as column and row from the top left: `b3`."]
+            [Pig, $crate::games::pig::Pig, target "(target=100)" "`Pig(target)` is a race to `target` points, from 1 to 1000. Actions \
+                are `roll` (0) and `hold` (1), outcomes the faces of the die, 1 to 6."]
             [Chess, $crate::games::chess::Chess, fen "(fen=None)" "`Chess(fen)` is the position of a FEN. Actions are written in UCI notation: `e2e4`."]
         }
     };
