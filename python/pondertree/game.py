@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
-from itertools import starmap
 from typing import Any, Final, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -93,10 +92,21 @@ class CompiledGame(NamedTuple):
     """The style of pictures, one of `games.board_svg.STYLES`."""
     policy_planes: int
     """Actions per cell, if an action is `cell * policy_planes + plane`; else 0."""
+    has_rewards: bool
+    """Whether moves have rewards, by which alone the game is scored."""
+    max_outcomes: int
+    """Upper bound of the outcomes of a chance node; 0 in games without chance."""
+    opening_start: str | None
+    """The argument of the constructor for openings of matches; None if they begin with the default start."""
+
+    @property
+    def has_chance(self) -> bool:
+        """Whether the game has chance nodes."""
+        return self.max_outcomes > 0
 
 
 #: The compiled games by the class of their states.
-COMPILED = {game.state: game for game in starmap(CompiledGame, GAMES)}
+COMPILED = {game.state: game for game in (CompiledGame(**entry) for entry in GAMES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +153,13 @@ def describe(state: Any) -> GameInfo:
     if game is not None:
         key = (game.state, state.num_actions)
         if key not in _COMPILED_INFO:
-            info = GameInfo(game.name, True, state.num_actions, 2, True, False, state._observation_shape)
-            _COMPILED_INFO[key] = replace(info, policy_planes=game.policy_planes)
+            info = GameInfo(game.name, True, state.num_actions, state.num_players, state.zero_sum, game.has_rewards)
+            _COMPILED_INFO[key] = replace(
+                info,
+                observation_shape=state._observation_shape,
+                policy_planes=game.policy_planes,
+                has_chance=game.has_chance,
+            )
         return _COMPILED_INFO[key]
     if isinstance(state, type):
         raise InvalidArgumentError(f"{state.__name__} is a class, not a game state: call it to get a starting state")

@@ -59,8 +59,8 @@ def random_playout(
 ) -> tuple[list[float] | None, State]:
     """Plays random moves, or those of `policy`, to the end or for `max_depth` moves; returns (values, last state).
 
-    At chance nodes outcomes are drawn by their probabilities. They count as moves, but no playout is truncated at a
-    chance node: it goes on to a decision or an end.
+    At chance nodes outcomes are drawn by their probabilities. They do not count as moves, and no playout is truncated at
+    a chance node.
 
     Values are one per player, the sums of rewards in a game with rewards, and None if the playout was truncated.
     Without `max_depth`, more than `MAX_PLAYOUT_LENGTH` moves are an error.
@@ -84,8 +84,8 @@ def _play(
         else:
             legal = listed_actions(state)
             action = legal[random.choose(len(legal))] if policy is None else _follow(policy, state, legal, random)
+            depth += 1
         state = state.play(action)
-        depth += 1
         rewards = rewards_of(state)
         if rewards is not None:
             earned = [e + r for e, r in zip(earned, rewards, strict=True)]

@@ -142,7 +142,7 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
     random = PlayoutRandom(key)
     choose = random.choose
     earned = [0.0] * info.num_players
-    moves, action = 0, None
+    moves, steps, action = 0, 0, None
     try:
         while not state.is_terminal:
             if info.has_chance and state.to_play == CHANCE:
@@ -155,12 +155,13 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
                 if len(legal) == 0:
                     raise GameContractError(f"{info.name}.legal_actions() is empty although the game is not over")
                 action = legal[choose(len(legal))]
+                moves += 1
             state = state.play(action)
             if info.has_rewards:
                 rewards = check_rewards(state.rewards(), info)
                 earned = [sum_ + reward for sum_, reward in zip(earned, rewards, strict=True)]
-            moves += 1
-            if moves % MOVES_PER_CHECK == 0:
+            steps += 1
+            if steps % MOVES_PER_CHECK == 0:
                 playouts.check_time()
         else:
             playouts.ended += 1
