@@ -20,7 +20,6 @@ use crate::forest::rows::{Row, SlotAllocator};
 use crate::games::World;
 use crate::runtime::parallel_vec::parallel_drop;
 use crate::runtime::thread_pool::parallel_for;
-use crate::search::batch::analyze_leaves;
 use crate::search::config::WorldConfig;
 use crate::search::noise::{self, Noise};
 use crate::search::tree_search::{Stop, TreeSearch};
@@ -236,12 +235,9 @@ impl<W: World> Forest<W> {
         }
         let nothing = vec![(); self.trees.len()];
         self.for_each_short(0..nothing.len(), &nothing, |search, config, ()| {
-            if !search.search_state.full_batch && (search.wants_more(config) || !search.search_state.pending.is_empty()) {
+            if search.search_state.wants_leaves(search.tree(), config) {
                 let (tree, state) = search.split_mut();
-                state.gather(tree, config);
-                if !W::HAS_SLOTS {
-                    analyze_leaves::<W>(config, &state.history_table, &mut state.pending);
-                }
+                state.gather(tree, config, 1);
             }
         });
         if W::NEEDS_STEP {

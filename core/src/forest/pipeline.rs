@@ -13,7 +13,6 @@ use crate::games::analysis::Analyzed;
 use crate::games::{Compiled, World};
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::WorldConfig;
-use crate::search::interleaved::for_each_interleaved;
 use crate::search::priors::{check_logits, priors, PolicyKind};
 use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
@@ -148,19 +147,19 @@ impl<G: Analyzed> Forest<Compiled<G>> {
                     priors: Vec::new(),
                 });
                 let mut writer = RequestWriter::new(layout, words, next_legal, overflow);
-                let expected_rows = counts.to_vec();
                 let mut has_open_batch = false;
-                let apply = |place: usize, tree: &mut Tree, search_state: &mut SearchState<Compiled<G>>| {
-                    let rows = expected_rows[place] as usize;
+                // A tree does all its work while it is cached.
+                for (search, rows) in trees.iter_mut().zip(counts) {
+                    let (tree, search_state) = search.split_mut();
                     if let Some(reader) = &mut reader {
-                        reader.apply(tree, search_state, config, rows);
+                        reader.apply(tree, search_state, config, *rows as usize);
                     }
-                };
-                for_each_interleaved(trees, config, gathers, apply, |place, tree, search_state| {
+                    if gathers && search_state.wants_leaves(tree, config) {
+                        search_state.gather(tree, config, 1);
+                    }
                     has_open_batch |= search_state.has_batch();
-                    // Written while the leaves are cached.
-                    counts[place] = if gathers { writer.write(tree, search_state) } else { 0 };
-                });
+                    *rows = if gathers { writer.write(tree, search_state) } else { 0 };
+                }
                 if has_open_batch {
                     open.store(true, Ordering::Relaxed);
                 }

@@ -12,10 +12,10 @@ use crate::search::path::count_in_flight;
 use crate::search::pending::PendingLeaf;
 use crate::search::select::{descend, Descent, Reached};
 use crate::search::tree_search::{SearchState, Stop, ROOT_EVALUATION};
-use crate::search::{backup, expand, interleaved, leaf_analysis};
+use crate::search::{backup, expand, leaf_analysis};
 use crate::tree::{NodeIndex, Tree, ROOT};
 
-/// Minimum number of leaves per thread for `analyze_leaves_parallel`.
+/// Minimum number of leaves per thread for `analyze_leaves`.
 const MIN_SHARE: usize = 2;
 
 /// Result of one environment step.
@@ -33,16 +33,20 @@ pub struct StepResult<'a> {
 
 impl<W: World> SearchState<W> {
     /// Gathers until the batch is full: `in_flight` leaves, no simulation budget left, or a descent that ends at a leaf in flight.
-    /// External worlds gather one leaf at a time, because only `step` tells whether it is terminal.
-    pub(crate) fn gather(&mut self, tree: &mut Tree, config: &WorldConfig<W>) {
+    /// Leaves of compiled worlds are then analyzed, on up to `threads` threads. External worlds gather one leaf at a time, because
+    /// only `step` tells whether it is terminal.
+    pub(crate) fn gather(&mut self, tree: &mut Tree, config: &WorldConfig<W>, threads: usize) {
         self.with_descent(|this, descent| {
             this.open_batch(tree, config, descent);
-            this.continue_batch(tree, config, descent);
+            while this.gather_leaf(tree, config, descent) {}
         });
+        if !W::HAS_SLOTS {
+            analyze_leaves::<W>(threads, config, &self.history_table, &mut self.pending);
+        }
     }
 
     /// Opens a batch unless one is open.
-    pub(crate) fn open_batch(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) {
+    fn open_batch(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) {
         self.prepare_root_with(tree, config, descent);
         self.journal.begin(tree, self.simulations);
         if config.evaluates_root() && tree.root_visits == 0 && !backup::root_is_proven(tree) {
@@ -53,18 +57,8 @@ impl<W: World> SearchState<W> {
         }
     }
 
-    /// Gathers the rest of an open batch.
-    pub(crate) fn continue_batch(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) {
-        while self.begin_descent(tree, config, descent) {
-            let reached = descend::<W>(tree, config, descent, &mut self.journal);
-            if !self.finish_descent(tree, config, reached, descent) {
-                return;
-            }
-        }
-    }
-
-    /// Begins the next descent of the batch; false if the batch is full.
-    pub(crate) fn begin_descent(&mut self, tree: &Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> bool {
+    /// Runs the next descent of the batch; false if the batch is full, or its last leaf must be stepped outside first.
+    fn gather_leaf(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> bool {
         let in_flight = self.pending.len();
         self.full_batch |=
             in_flight >= config.in_flight as usize || self.terminals >= MAX_TERMINALS_PER_GATHER || !self.wants_more(tree, config);
@@ -73,37 +67,25 @@ impl<W: World> SearchState<W> {
         }
         let key = fold(self.key, self.simulations + in_flight as u64);
         self.return_to_root(tree, config, key, descent);
-        true
-    }
-
-    /// Handles the end of a descent; false if the batch must be stepped outside before it continues.
-    pub(crate) fn finish_descent(
-        &mut self,
-        tree: &mut Tree,
-        config: &WorldConfig<W>,
-        reached: Reached,
-        descent: &mut Descent<W::State>,
-    ) -> bool {
-        match reached {
-            Reached::InFlight => self.full_batch = true,
-            Reached::Exact(node) => {
-                self.terminals += 1;
-                self.back_up_exact(tree, config, node, descent);
+        let exact = match descend::<W>(tree, config, descent, &mut self.journal) {
+            Reached::New if W::HAS_SLOTS => {
+                self.add_pending(tree, key, None, descent);
+                return !W::NEEDS_STEP;
             }
-            Reached::New => {
-                let key = fold(self.key, self.simulations + self.pending.len() as u64);
-                if W::HAS_SLOTS {
-                    self.add_pending(tree, key, None, descent);
-                    return !W::NEEDS_STEP;
-                }
-                if let Some(node) = self.expand_terminal(tree, config, descent) {
-                    self.terminals += 1;
-                    self.back_up_exact(tree, config, node, descent);
-                } else {
-                    let node = self.expand_leaf(tree, config, descent);
-                    self.add_pending(tree, key, node, descent);
-                }
+            Reached::New => self.expand_terminal(tree, config, descent),
+            Reached::Exact(node) => Some(node),
+            Reached::InFlight => {
+                self.full_batch = true;
+                return false;
             }
+        };
+        // The batch continues after terminal positions.
+        if let Some(node) = exact {
+            self.terminals += 1;
+            self.back_up_exact(tree, config, node, descent);
+        } else {
+            let node = self.expand_leaf(tree, config, descent);
+            self.add_pending(tree, key, node, descent);
         }
         true
     }
@@ -166,13 +148,15 @@ impl<W: World> SearchState<W> {
         }
         if result.returns.is_some() {
             count_in_flight(tree, &leaf.path, -1);
-            let mut descents = interleaved::borrow_descents::<W>(&self.root);
-            std::mem::swap(&mut descents[0].path, &mut leaf.path);
-            std::mem::swap(&mut descents[0].trace, &mut leaf.trace);
-            self.pending.drop_last();
-            self.terminals += 1;
-            self.back_up_exact(tree, config, node, &mut descents[0]);
-            interleaved::return_descents::<W>(descents);
+            self.with_descent(|this, descent| {
+                if let Some(leaf) = this.pending.last_mut() {
+                    std::mem::swap(&mut descent.path, &mut leaf.path);
+                    std::mem::swap(&mut descent.trace, &mut leaf.trace);
+                }
+                this.pending.drop_last();
+                this.terminals += 1;
+                this.back_up_exact(tree, config, node, descent);
+            });
         } else {
             leaf.node = Some(node);
         }
@@ -286,33 +270,24 @@ impl<W: World> SearchState<W> {
         stop: Stop<'_>,
     ) {
         while self.simulations < until_simulation && self.wants_more(tree, config) && !stop() {
-            self.gather(tree, config);
-            analyze_leaves_parallel::<W>(threads, config, &self.history_table, &mut self.pending);
+            self.gather(tree, config, threads);
             self.apply(tree, config, &[], &[]);
         }
     }
 }
 
-/// Analyzes the pending leaves, and values those with an evaluation inside the engine.
-pub(crate) fn analyze_leaves<W: World>(config: &WorldConfig<W>, history_table: &HistoryTable, leaves: &mut [PendingLeaf<W::State>]) {
-    for leaf in leaves {
-        leaf.proof = leaf_analysis::analyze_position::<W>(config, history_table, &leaf.state, leaf.path.len(), &mut leaf.hints);
-        leaf.value = match leaf.proof {
-            Some(result) => Some(f64::from(if W::to_play(&leaf.state) == 0 { result.value } else { -result.value })),
-            None => config.evaluate(&mut leaf.state, leaf.key),
-        };
-    }
-}
-
-/// `analyze_leaves` on up to `threads` threads, each with a share of the leaves.
-fn analyze_leaves_parallel<W: World>(
-    threads: usize,
-    config: &WorldConfig<W>,
-    history_table: &HistoryTable,
-    leaves: &mut [PendingLeaf<W::State>],
-) {
+/// Analyzes the pending leaves, and values those with an evaluation inside the engine, on up to `threads` threads.
+fn analyze_leaves<W: World>(threads: usize, config: &WorldConfig<W>, history_table: &HistoryTable, leaves: &mut [PendingLeaf<W::State>]) {
     let share = leaves.len().div_ceil(threads).max(MIN_SHARE);
-    parallel_for(threads, leaves.chunks_mut(share), |leaves| analyze_leaves::<W>(config, history_table, leaves));
+    parallel_for(threads, leaves.chunks_mut(share), |leaves| {
+        for leaf in leaves {
+            leaf.proof = leaf_analysis::analyze_position::<W>(config, history_table, &leaf.state, leaf.path.len(), &mut leaf.hints);
+            leaf.value = match leaf.proof {
+                Some(result) => Some(f64::from(if W::to_play(&leaf.state) == 0 { result.value } else { -result.value })),
+                None => config.evaluate(&mut leaf.state, leaf.key),
+            };
+        }
+    });
 }
 
 /// Upper bound of the size of a leaf's value: rewards of up to `LARGEST_REWARD` summed by a playout, without overflow in W.

@@ -1,5 +1,8 @@
 //! Selection: the descent from the root to a leaf by the scores of the edges.
 
+use std::any::Any;
+use std::cell::Cell;
+
 use crate::games::analysis::MoveHint;
 use crate::games::World;
 use crate::runtime::random::{Purpose, Random};
@@ -9,7 +12,7 @@ use crate::search::backup::{Bounds, NO_BOUNDS};
 use crate::search::config::WorldConfig;
 use crate::search::expand;
 use crate::search::path::{Step, TraceStep};
-use crate::search::score::{Choice, ANY};
+use crate::search::score::{Choice, ANY, LOG_PUCT, PUCT};
 use crate::search::terms::{ChoiceTerms, RecordedChoice};
 use crate::search::tree_search::SearchState;
 use crate::tree::journal::Journal;
@@ -43,13 +46,13 @@ pub(crate) struct Descent<S> {
     pub scores: Vec<f64>,
     /// Hints of the legal moves at the end of the path.
     pub hints: Vec<MoveHint>,
-    pub(super) cursor: Cursor,
+    cursor: Cursor,
 }
 
 /// The current node of a descent.
 #[derive(Clone, Debug)]
-pub(super) struct Cursor {
-    pub(super) node: NodeIndex,
+struct Cursor {
+    node: NodeIndex,
     /// N of the edge that leads here.
     edge_visits: u32,
     /// `edge_visits` plus leaves in flight.
@@ -86,7 +89,20 @@ impl<S> Descent<S> {
     }
 }
 
+thread_local! {
+    /// The descent of the world that this thread searched last, for its buffers: trees have none.
+    static DESCENT: Cell<Option<Box<dyn Any>>> = const { Cell::new(None) };
+}
+
 impl<W: World> SearchState<W> {
+    /// Calls `work` with this thread's descent, whose content is arbitrary.
+    pub(crate) fn with_descent(&mut self, work: impl FnOnce(&mut Self, &mut Descent<W::State>)) {
+        let last = DESCENT.take().and_then(|descent| descent.downcast().ok());
+        let mut descent: Box<Descent<W::State>> = last.unwrap_or_else(|| Box::new(Descent::new(self.root.clone())));
+        work(self, &mut descent);
+        DESCENT.set(Some(descent));
+    }
+
     /// Returns `descent` to the root for the next simulation, whose random numbers have `key`.
     #[inline]
     pub(crate) fn return_to_root(&self, tree: &Tree, config: &WorldConfig<W>, key: u64, descent: &mut Descent<W::State>) {
@@ -135,7 +151,7 @@ pub(crate) fn descend<W: World>(
     journal: &mut Journal,
 ) -> Reached {
     if config.trace {
-        return descend_portable::<W, true>(tree, config, descent, journal);
+        return descend_by::<W, ANY, true>(tree, config, descent, journal);
     }
     #[cfg(target_arch = "x86_64")]
     if simd::is_available() && !cfg!(feature = "ablate-avx2") {
@@ -143,24 +159,35 @@ pub(crate) fn descend<W: World>(
         // SAFETY: the CPU supports the target features of this function.
         return unsafe { descend_avx2::<W>(tree, config, descent, journal) };
     }
-    descend_portable::<W, false>(tree, config, descent, journal)
+    descend_portable::<W>(tree, config, descent, journal)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 fn descend_avx2<W: World>(tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
-    descend_portable::<W, false>(tree, config, descent, journal)
+    descend_portable::<W>(tree, config, descent, journal)
+}
+
+/// Dispatches to code compiled for one rule.
+#[inline(always)]
+fn descend_portable<W: World>(tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
+    match config.rule.id() {
+        _ if cfg!(feature = "ablate-specialization") => descend_by::<W, ANY, false>(tree, config, descent, journal),
+        PUCT => descend_by::<W, PUCT, false>(tree, config, descent, journal),
+        LOG_PUCT => descend_by::<W, LOG_PUCT, false>(tree, config, descent, journal),
+        _ => descend_by::<W, ANY, false>(tree, config, descent, journal),
+    }
 }
 
 #[inline(always)]
-fn descend_portable<W: World, const RECORDS: bool>(
+fn descend_by<W: World, const ID: u8, const RECORDS: bool>(
     tree: &mut Tree,
     config: &WorldConfig<W>,
     descent: &mut Descent<W::State>,
     journal: &mut Journal,
 ) -> Reached {
     loop {
-        if let Some(reached) = step::<W, ANY, RECORDS>(tree, config, descent, journal) {
+        if let Some(reached) = step::<W, ID, RECORDS>(tree, config, descent, journal) {
             return reached;
         }
     }
@@ -169,7 +196,7 @@ fn descend_portable<W: World, const RECORDS: bool>(
 /// One choice of a descent. It changes the tree in two ways, both journalled: it may open an untried edge, and a leaf visited for
 /// the second time gets its node. Code that `RECORDS` choices is separate, so that other descents do not pay for it.
 #[inline(always)]
-pub(super) fn step<W: World, const ID: u8, const RECORDS: bool>(
+fn step<W: World, const ID: u8, const RECORDS: bool>(
     tree: &mut Tree,
     config: &WorldConfig<W>,
     descent: &mut Descent<W::State>,

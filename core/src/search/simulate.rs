@@ -13,17 +13,10 @@ use crate::search::path::{TraceRow, TraceStep};
 use crate::search::select::{descend, Descent, Reached};
 use crate::search::sequential_halving::Schedule;
 use crate::search::tree_search::{SearchState, Stop, MAX_SCHEDULE, ROOT_EVALUATION, SIMULATIONS_PER_CHECK};
-use crate::search::{backup, expand, interleaved, leaf_analysis};
+use crate::search::{backup, expand, leaf_analysis};
 use crate::tree::{NodeIndex, Tree, ROOT, UNPROVEN};
 
 impl<W: World> SearchState<W> {
-    /// Calls `work` with one of this thread's descents.
-    pub(super) fn with_descent(&mut self, work: impl FnOnce(&mut Self, &mut Descent<W::State>)) {
-        let mut descents = interleaved::borrow_descents::<W>(&self.root);
-        work(self, &mut descents[0]);
-        interleaved::return_descents::<W>(descents);
-    }
-
     pub(super) fn run_sequential(&mut self, tree: &mut Tree, config: &WorldConfig<W>, until_simulation: u64, stop: Stop<'_>) {
         self.with_descent(|this, descent| {
             this.prepare_root_with(tree, config, descent);

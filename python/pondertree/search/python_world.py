@@ -18,8 +18,9 @@ from pondertree._core import Forest as EngineForest
 from pondertree._core import TreeView
 from pondertree.config import SearchConfig
 from pondertree.errors import InternalError, InvalidArgumentError
-from pondertree.game import GameInfo, Position, as_contract_error, play, read_position
+from pondertree.game import GameInfo, as_contract_error, play
 from pondertree.games.lookahead import forced_actions
+from pondertree.games.position import Position, read_position
 from pondertree.games.purity import PlayCheck
 from pondertree.gpu.protocol import ShouldStop
 from pondertree.search.arguments import RootActions
