@@ -195,4 +195,4 @@ def test_searches_plan_in_models_of_environments() -> None:
         def player(states: Any, seeds: Any, search: Any = search) -> list[int]:
             return [result.action for result in search.run(states, seeds=seeds)]
 
-        assert play_episodes(player, home.start, 3, 1) == [pytest.approx(0.7)] * 3
+        assert play_episodes(player, home, 3, 1) == [pytest.approx(0.7)] * 3

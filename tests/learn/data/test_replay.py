@@ -11,6 +11,7 @@ from tests.learn.data.test_records import make_game
 from pondertree import games
 from pondertree.errors import InvalidActionError
 from pondertree.learn.config.game_spec import game_spec
+from pondertree.learn.config.schema import Config
 from pondertree.learn.config.sections import ReplayConfig
 from pondertree.learn.data import replay as rings
 from pondertree.learn.data.observations import packed_observations
@@ -76,7 +77,7 @@ def test_packed_chess_position_is_thirtieth_of_observation() -> None:
 @given(counts=st.lists(st.integers(0, 25), min_size=1, max_size=12), window=st.integers(1, 60))
 def test_replay_buffer_holds_newest_positions_in_order(counts: list[int], window: int) -> None:
     spec = game_spec("connect4")
-    replay = ReplayBuffer(spec, ReplayConfig(window=window, learned_first=1))
+    replay = ReplayBuffer(spec, Config(replay=ReplayConfig(window=window, learned_first=1)))
     records = [make_game(number, plies) for number, plies in enumerate(counts)]
     added = sum(replay.add([game]) for game in records)
     expected = [one for game in records for one in game.examples(spec.factory) if one.policy is not None]
@@ -100,7 +101,7 @@ def test_replay_buffer_holds_newest_positions_in_order(counts: list[int], window
 @pytest.mark.parametrize("fresh", [0.0, 0.5, 1.0])
 def test_replay_buffer_sampling_is_recency_weighted(fresh: float) -> None:
     spec = game_spec("connect4")
-    replay = ReplayBuffer(spec, ReplayConfig(window=1000, learned_first=1, fresh=fresh))
+    replay = ReplayBuffer(spec, Config(replay=ReplayConfig(window=1000, learned_first=1, fresh=fresh)))
     replay.add([make_game(number, 20) for number in range(60)])
     # Values are distinct, so they identify the sampled index.
     everything = replay.gather(np.arange(len(replay))).values

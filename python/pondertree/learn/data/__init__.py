@@ -9,6 +9,7 @@ from pondertree.learn.data.checkpoint import (
     save_checkpoint,
 )
 from pondertree.learn.data.observations import observation_bytes, packed_widths, refuse_observations
+from pondertree.learn.data.outcomes import draw_outcomes, replay_line, reward_of
 from pondertree.learn.data.policy_targets import LegalActions, pruned_policy
 from pondertree.learn.data.records import GameRecord, check_games
 from pondertree.learn.data.replay import ReplayBuffer, TrainingBatch
@@ -29,6 +30,7 @@ __all__ = [
     "TrajectoryBuffer",
     "UnrolledBatch",
     "check_games",
+    "draw_outcomes",
     "keep_newest",
     "list_shards",
     "newest_intact",
@@ -37,6 +39,8 @@ __all__ = [
     "pruned_policy",
     "read_shard",
     "refuse_observations",
+    "replay_line",
+    "reward_of",
     "save_checkpoint",
     "stored_config",
 ]

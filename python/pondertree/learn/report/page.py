@@ -29,7 +29,7 @@ pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; font-size: 13px; }
 """
 
 #: Fields of evaluations with episode returns.
-RETURNS = ("mean_return", "least_return", "most_return")
+RETURNS = ("mean_return", "return_low", "return_high", "least_return", "most_return", "random_return", "greedy_return")
 
 
 def write_report(out: Path, factory: Callable[[], Any] | None = None) -> tuple[Path, str]:
