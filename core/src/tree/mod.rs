@@ -30,7 +30,8 @@ pub use exported::TreeColumns;
 pub(crate) use traversal::depths;
 pub(crate) use traversal::node_depths;
 
-pub use node::{owner, Link, Node, CHANCE, UNPROVEN};
+pub(crate) use node::{owner, CHANCE};
+pub use node::{Link, Node, UNPROVEN};
 use node::{EMPTY_NODE, UNKNOWN};
 pub use window::{WindowOptions, WindowRow};
 

@@ -8,7 +8,7 @@ use super::NodeIndex;
 pub const UNPROVEN: i8 = 2;
 
 /// `Node::to_play` of a chance node.
-pub const CHANCE: u8 = u8::MAX;
+pub(crate) const CHANCE: u8 = u8::MAX;
 
 /// Child index (26 bits), tag (4 bits) and proven result for the chooser (2 bits) of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
@@ -147,7 +147,7 @@ impl Node {
 /// Returns the player for whom values are stored where `to_play` is to move: player 0 where chance is.
 #[inline]
 #[must_use]
-pub fn owner(to_play: u8) -> u8 {
+pub(crate) fn owner(to_play: u8) -> u8 {
     if to_play == CHANCE {
         0
     } else {
