@@ -133,7 +133,7 @@ def test_unsupported_spaces_are_refused_by_name() -> None:
         game_spec("gym:CartPol-v1", model=True)
     with pytest.raises(InvalidArgumentError, match="Pendulum-v1' has actions of Box"):
         game_spec("gym:Pendulum-v1", model=True)
-    with pytest.raises(InvalidArgumentError, match="rewards need algorithm muzero"):
+    with pytest.raises(InvalidArgumentError, match="environments need algorithm muzero"):
         game_spec("gym:CartPole-v1")
     with pytest.raises(InvalidArgumentError, match="cannot be made"):
         game_spec("gym:no_such_module:Thing-v0", model=True)
