@@ -332,6 +332,30 @@ macro_rules! state_classes {
 
 for_each_game!(state_classes);
 
+/// Adds the methods of games with rewards.
+macro_rules! reward_games {
+    ($($name:ident)*) => { $(
+        #[pymethods]
+        impl $name {
+            /// Returns each player's reward for the move that led here.
+            fn rewards(&self) -> PyResult<Vec<f64>> {
+                guarded(|| Ok(per_player::<<Self as StateClass>::Inner>(self.0.reward())))
+            }
+        }
+    )* };
+}
+
+reward_games!(TwentyFortyEight);
+
+#[pymethods]
+impl TwentyFortyEight {
+    /// The sum of the rewards so far.
+    #[getter]
+    fn score(&self) -> u32 {
+        self.0.score()
+    }
+}
+
 /// Adds the methods of games with chance nodes.
 macro_rules! chance_games {
     ($($name:ident)*) => { $(
@@ -349,7 +373,7 @@ macro_rules! chance_games {
     )* };
 }
 
-chance_games!(Pig);
+chance_games!(Pig TwentyFortyEight);
 
 #[pymethods]
 impl Hex {
