@@ -20,9 +20,13 @@ from pondertree._core import GAMES, LARGEST_REWARD
 from pondertree.errors import GameContractError, GameOverError, InvalidArgumentError, PondertreeError
 from pondertree.validation import shown
 
-
 #: `to_play` at a chance node, whose next state is drawn from `chance_outcomes()`.
 CHANCE: Final = -1
+
+
+def perspective(player: int) -> int:
+    """Returns the player whose values a node has where `player` is to move: player 0 at chance nodes."""
+    return 0 if player == CHANCE else player
 
 
 @runtime_checkable

@@ -66,8 +66,8 @@ class MCTS(NoisySearch[Node]):
     `dirichlet_alpha` is the concentration per move, or `("total", alpha)`, which is divided by the number of moves.
     `fpu` is the value of an unvisited move, or `("parent", reduction)`, which is subtracted from the parent's value.
     `parent_visits` defines N(s): "node", the visits of the node; "edges", the sum over its moves. With
-    `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations. Outcomes of chance nodes are
-    visited as `chance` says: "balanced" up to `chance_width` outcomes, or by "sample".
+    `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations. Outcomes of chance nodes
+    are visited as `chance` says: "balanced" up to `chance_width` outcomes, or by "sample".
     """
 
     rule: ClassVar[str] = "puct"
@@ -166,9 +166,7 @@ class MCTS(NoisySearch[Node]):
 
     # --- The four steps of a simulation ---------------------------------------------------------------------
 
-    def _select(
-        self, root: Node, random: Random, record: Record | None = None, luck: Random | None = None
-    ) -> Node:
+    def _select(self, root: Node, random: Random, record: Record | None = None, luck: Random | None = None) -> Node:
         """SELECT: descends by the highest score to a leaf, an end or a proven node; ties are broken at random.
 
         At chance nodes the descent follows an outcome, sampled from `luck` or balanced (`chance`).

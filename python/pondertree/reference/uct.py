@@ -139,7 +139,9 @@ class MCTSNode(TreeNode):
 
     def outcomes(self) -> list[tuple[int, float, MCTSNode | None]]:
         """Returns (outcome, probability, child) of a chance node: the expanded outcomes first."""
-        return [(each, self.probabilities[each], self.children.get(each)) for each in [*self.children, *self.list_actions()]]
+        return [
+            (each, self.probabilities[each], self.children.get(each)) for each in [*self.children, *self.list_actions()]
+        ]
 
     def _expand_at(self, index: int) -> MCTSNode:
         """Expands an unexpanded move, swapped with the first of them."""
@@ -222,8 +224,8 @@ class MCTS(BatchedSearch[MCTSNode]):
     `max_depth` cuts playouts; `evaluator` evaluates the leaf (`max_depth` None or 0) or the position where a playout
     was cut; `playout_policy` chooses playout moves; `minimax_depth` is the depth of the minimax guard on the final
     move; `forced_depth` is the number of plies below the root that are restricted to forced moves. `solve=False`,
-    `in_flight=1` is the specification to the letter. Outcomes of chance nodes are visited as `chance` says: "balanced" up to
-    `chance_width` outcomes, or by "sample". With a `game` of functions, states are dicts: see `DictState`.
+    `in_flight=1` is the specification to the letter. Outcomes of chance nodes are visited as `chance` says: "balanced"
+    up to `chance_width` outcomes, or by "sample". With a `game` of functions, states are dicts: see `DictState`.
     """
 
     num_simulations: int = 1000
@@ -316,7 +318,7 @@ class MCTS(BatchedSearch[MCTSNode]):
         return node
 
     def _open(self, leaf: MCTSNode, random: Random, record: Record | None, luck: Random) -> MCTSNode:
-        """Expansion: expands a move of the selected node, unless its value is exact or it is a new leaf behind chance."""
+        """Expansion: expands a move of the selected node, unless its value is exact or it is new (behind chance)."""
         if leaf.exact_values() is not None or leaf.is_new:
             return leaf
         if record is not None:
