@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 CONFIG_FIELDS: tuple[str, ...]
-GAMES: list[tuple[str, type[Any], str, str, list[str], list[str], int, str | None, str, int]]
+GAMES: list[dict[str, Any]]
 LARGEST_REWARD: float
 RULES: dict[str, bool]
 

@@ -12,14 +12,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
-from itertools import starmap
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from pondertree._core import GAMES, LARGEST_REWARD
 from pondertree.errors import GameContractError, GameOverError, InvalidArgumentError, PondertreeError
 from pondertree.validation import shown
+
+
+#: `to_play` at a chance node.
+CHANCE: Final = -1
 
 
 @runtime_checkable
@@ -88,10 +91,21 @@ class CompiledGame(NamedTuple):
     """The style of pictures, one of `games.board_svg.STYLES`."""
     policy_planes: int
     """Actions per cell, if an action is `cell * policy_planes + plane`; else 0."""
+    has_rewards: bool
+    """Whether moves have rewards, by which alone the game is scored."""
+    max_outcomes: int
+    """Upper bound of the outcomes of a chance node; 0 in games without chance."""
+    opening_start: str | None
+    """The argument of the constructor for openings of matches; None if they begin with the default start."""
+
+    @property
+    def has_chance(self) -> bool:
+        """Whether the game has chance nodes."""
+        return self.max_outcomes > 0
 
 
 #: The compiled games by the class of their states.
-COMPILED = {game.state: game for game in starmap(CompiledGame, GAMES)}
+COMPILED = {game.state: game for game in (CompiledGame(**entry) for entry in GAMES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +126,8 @@ class GameInfo:
     """Actions per cell of an observation, if an action is `cell * policy_planes + plane` (compiled games); else 0."""
     is_learned_model: bool = False
     """Whether positions below the root are predictions of a learned model, whose actions may be illegal."""
+    has_chance: bool = False
+    """Whether there are chance nodes: states with `to_play == CHANCE` and `chance_outcomes()`."""
 
     @property
     def is_two_player_zero_sum(self) -> bool:
@@ -146,8 +162,13 @@ def describe(state: Any) -> GameInfo:
     if game is not None:
         key = (game.state, state.num_actions)
         if key not in _COMPILED_INFO:
-            info = GameInfo(game.name, True, state.num_actions, 2, True, False, state._observation_shape)
-            _COMPILED_INFO[key] = replace(info, policy_planes=game.policy_planes)
+            info = GameInfo(game.name, True, state.num_actions, state.num_players, state.zero_sum, game.has_rewards)
+            _COMPILED_INFO[key] = replace(
+                info,
+                observation_shape=state._observation_shape,
+                policy_planes=game.policy_planes,
+                has_chance=game.has_chance,
+            )
         return _COMPILED_INFO[key]
     if isinstance(state, type):
         raise InvalidArgumentError(f"{state.__name__} is a class, not a game state: call it to get a starting state")
@@ -171,7 +192,10 @@ def describe(state: Any) -> GameInfo:
         raise GameContractError(f"{name}.zero_sum raised {type(error).__name__}: {error}") from error
     if not isinstance(zero_sum, bool):
         raise GameContractError(f"{name}.zero_sum is {shown(zero_sum)}: it must be True or False")
-    return GameInfo(name, False, _whole(state, "num_actions", 1, 65535), players, zero_sum, has_rewards)
+    has_chance = _has(state, "chance_outcomes")
+    return GameInfo(
+        name, False, _whole(state, "num_actions", 1, 65535), players, zero_sum, has_rewards, has_chance=has_chance
+    )
 
 
 def read_position(state: Any, info: GameInfo) -> Position:

@@ -12,7 +12,7 @@ mod ranked_bits;
 pub mod tic_tac_toe;
 mod world;
 
-pub use game::{unpack_observation, Action, BoardStyle, Dimensions, Game, Symmetry};
+pub use game::{plain_playout, unpack_observation, Action, BoardStyle, Dimensions, Game, Playout, Symmetry, CHANCE};
 pub use world::{Compiled, Latent, PythonGame, World};
 
 /// The registry of compiled games: calls `$then!` with its arguments and, for each game, the class in Python, the state, and in games

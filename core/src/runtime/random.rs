@@ -99,6 +99,25 @@ impl Random {
         }
     }
 
+    /// Returns the index of a weight, drawn in proportion: by the first cumulative sum above a uniform share of the total. None if
+    /// there are none. Weights are not negative and not all 0; 0 is never drawn.
+    #[inline]
+    pub fn draw(&mut self, weights: impl Iterator<Item = f64> + Clone) -> Option<usize> {
+        // Not `sum`, which starts from -0.0.
+        let mark = self.uniform() * weights.clone().fold(0.0, |total, weight| total + weight);
+        let (mut running, mut chosen) = (0.0, None);
+        for (index, weight) in weights.enumerate() {
+            if weight > 0.0 {
+                chosen = Some(index);
+            }
+            running += weight;
+            if running > mark {
+                break;
+            }
+        }
+        chosen
+    }
+
     /// Returns a number in [0, 1) with 53 random bits.
     #[inline]
     pub fn uniform(&mut self) -> f64 {

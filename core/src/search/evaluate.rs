@@ -1,7 +1,7 @@
 //! Evaluation of leaves inside the engine.
 
 use crate::games::analysis::LeafAnalysis;
-use crate::games::{Action, World};
+use crate::games::{Action, Playout, World};
 use crate::runtime::random::{Purpose, Random};
 use crate::search::config::WorldConfig;
 
@@ -44,35 +44,39 @@ impl<W: World> WorldConfig<W> {
     #[inline]
     pub(crate) fn evaluate(&self, state: &mut W::State, simulation_key: u64) -> Option<f64> {
         let mut random = Random::new(simulation_key, Purpose::Playout);
-        let mut playout = |max_depth| playout::<W>(state, self.playout_policy, &mut random, max_depth).map(f64::from);
+        let mut playout = |max_depth| playout::<W>(state, self.playout_policy, &mut random, max_depth);
         match self.leaf {
             // One that `max_depth` cuts off scores 0.
-            LeafKind::Playout => Some(playout(self.max_depth.unwrap_or(u32::MAX)).unwrap_or(0.0)),
+            LeafKind::Playout => Some(playout(self.max_depth.unwrap_or(u32::MAX)).value()),
             LeafKind::Zero => Some(0.0),
             LeafKind::Static => {
                 let value = self.analysis.as_deref().map_or(0.0, |analysis| analysis.value(state));
                 Some(if W::to_play(state) == 0 { value } else { -value })
             }
-            LeafKind::External => self.max_depth.filter(|&most| most > 0).and_then(playout),
+            LeafKind::External => {
+                let played = playout(self.max_depth.filter(|&most| most > 0)?);
+                played.result.map(|_| played.value())
+            }
         }
     }
 }
 
-/// Plays to the end; returns the result for player 0, or None if `max_depth` moves did not reach it. `state` is the last position.
+/// Plays to the end, or for `max_depth` moves (outcomes of chance nodes are none). `state` is the last position.
 #[inline]
-pub fn playout<W: World>(state: &mut W::State, policy: PlayoutPolicy, random: &mut Random, max_depth: u32) -> Option<i8> {
+pub fn playout<W: World>(state: &mut W::State, policy: PlayoutPolicy, random: &mut Random, max_depth: u32) -> Playout {
     match policy {
         PlayoutPolicy::Random => W::playout(state, random, max_depth),
         PlayoutPolicy::Decisive => decisive::<W>(state, random, max_depth),
     }
 }
 
-fn decisive<W: World>(state: &mut W::State, random: &mut Random, max_depth: u32) -> Option<i8> {
+fn decisive<W: World>(state: &mut W::State, random: &mut Random, max_depth: u32) -> Playout {
     let mut legal: Vec<Action> = Vec::new();
     let mut after = state.clone();
+    let mut rewards = W::play_outcomes(state, random);
     for _ in 0..max_depth {
         if let Some(result) = W::outcome(state) {
-            return Some(result);
+            return Playout { result: Some(result), rewards };
         }
         W::legal_actions(state, &mut legal);
         let winning = if W::to_play(state) == 0 { 1 } else { -1 };
@@ -83,6 +87,12 @@ fn decisive<W: World>(state: &mut W::State, random: &mut Random, max_depth: u32)
         });
         let action = won.unwrap_or_else(|| legal[random.choose(legal.len() as u32) as usize]);
         W::play(state, action);
+        if W::HAS_REWARDS {
+            rewards += W::reward(state);
+        }
+        if W::HAS_CHANCE {
+            rewards += W::play_outcomes(state, random);
+        }
     }
-    W::outcome(state)
+    Playout { result: W::outcome(state), rewards }
 }

@@ -43,8 +43,9 @@ def playout(
         depth = 0
     key = tree_key(secrets.randbits(63) if seed is None else validation.whole_number(seed, "seed"), 0, 0)
     if type(state) in COMPILED and not callable(policy):
-        result, last = state._playout(key, policy or "random", depth)
-        values = None if result is None else [float(result), -float(result)]
+        result, rewards, last = state._playout(key, policy or "random", depth)
+        value = rewards + (result or 0)
+        values = None if result is None else [value, -value][: info.num_players]
     else:
         chosen = decisive_policy if policy == "decisive" else policy if callable(policy) else None
         with as_contract_error(info, "in a playout"):
