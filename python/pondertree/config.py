@@ -335,8 +335,8 @@ class SearchConfig:
             raise InvalidArgumentError(
                 f'backup="max" is for games of one player, who alone maximises; {info.name} has {info.num_players}'
             )
-        if not info.is_learned_model:
-            discount_factor(self.discount, "discount")
+        if self.discount == 0.0 and not info.is_learned_model:
+            raise InvalidArgumentError("discount must be above 0 and at most 1, not 0.0, in the search of a game")
         data = self.to_data()
         max_memory = data.pop("max_memory")
         if self.rule.needs_num_actions:

@@ -7,6 +7,7 @@ use crate::games::World;
 use crate::runtime::random::fold;
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::{WorldConfig, MAX_TERMINALS_PER_GATHER};
+use crate::search::evaluate::Cut;
 use crate::search::move_ordering::{order_edges, HistoryTable};
 use crate::search::path::count_in_flight;
 use crate::search::pending::PendingLeaf;
@@ -48,7 +49,7 @@ impl<W: World> SearchState<W> {
     /// Opens a batch unless one is open.
     fn open_batch(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) {
         self.prepare_root_with(tree, config, descent);
-        self.journal.begin(tree, self.simulations);
+        self.journal.begin(tree, self.simulations, self.bounds);
         if config.evaluates_root() && tree.root_visits == 0 && !backup::root_is_proven(tree) {
             if self.pending.is_empty() {
                 self.add_root(tree, descent);
@@ -112,6 +113,7 @@ impl<W: World> SearchState<W> {
             node,
             slot: u32::MAX,
             value: None,
+            cut: Cut::default(),
             proof: None,
             hints: Vec::new(),
             trace: Vec::new(),
@@ -121,7 +123,7 @@ impl<W: World> SearchState<W> {
         std::mem::swap(&mut leaf.state, &mut descent.state);
         std::mem::swap(&mut leaf.trace, &mut descent.trace);
         (leaf.simulation, leaf.key, leaf.node, leaf.slot) = (simulation, key, node, u32::MAX);
-        (leaf.value, leaf.proof) = (None, None);
+        (leaf.value, leaf.cut, leaf.proof) = (None, Cut::default(), None);
     }
 
     /// Returns the nodes whose edges wait for priors.
@@ -176,7 +178,16 @@ impl<W: World> SearchState<W> {
                     played_out = [value, -value];
                     &played_out[..]
                 }
-                None => rows.next().unwrap_or(&[0.0, 0.0]),
+                None => {
+                    let row = rows.next().unwrap_or(&[0.0, 0.0]);
+                    match leaf.cut.complete(row) {
+                        Some(values) => {
+                            played_out = values;
+                            &played_out[..row.len()]
+                        }
+                        None => row,
+                    }
+                }
             };
             let is_root = leaf.path.is_empty();
             if config.trace && !is_root {
@@ -210,11 +221,7 @@ impl<W: World> SearchState<W> {
                     order_edges(tree, ordering, node, &leaf.hints);
                 }
             }
-            if config.has_scalar_value() {
-                backup::zero_sum(tree, &leaf.path, row[0]);
-            } else {
-                backup::per_player(tree, &leaf.path, &mut row.to_vec());
-            }
+            self.back_up(tree, config, &leaf.path, row);
             if leaf.proof.is_some() && config.solves() {
                 backup::propagate_proof(tree, &leaf.path, |_, _| {});
             }
@@ -251,8 +258,8 @@ impl<W: World> SearchState<W> {
         }
         self.pending.clear();
         let slots: Vec<Option<u32>> = tree.indices().map(|node| tree.slot(node)).collect();
-        if let Some(simulations) = self.journal.roll_back(tree) {
-            self.simulations = simulations;
+        if let Some((simulations, bounds)) = self.journal.roll_back(tree) {
+            (self.simulations, self.bounds) = (simulations, bounds);
             self.trace.retain(|row| row.simulation < simulations);
         }
         released.extend(slots.into_iter().skip(tree.num_nodes()).flatten());
@@ -284,7 +291,7 @@ fn analyze_leaves<W: World>(threads: usize, config: &WorldConfig<W>, history_tab
             leaf.proof = leaf_analysis::analyze_position::<W>(config, history_table, &leaf.state, leaf.path.len(), &mut leaf.hints);
             leaf.value = match leaf.proof {
                 Some(result) => Some(f64::from(if W::to_play(&leaf.state) == 0 { result.value } else { -result.value })),
-                None => config.evaluate(&mut leaf.state, leaf.key),
+                None => config.evaluate(&mut leaf.state, leaf.key, &mut leaf.cut),
             };
         }
     });

@@ -40,14 +40,21 @@ impl PlayoutPolicy {
 
 impl<W: World> WorldConfig<W> {
     /// Evaluates the leaf `state`, changing it. Returns the value for player 0, or None if the external evaluator must value `state`
-    /// as it is left: after a playout of at most `max_depth` moves.
+    /// as it is left: after a playout of at most `max_depth` moves, which `cut` describes.
     #[inline]
-    pub(crate) fn evaluate(&self, state: &mut W::State, simulation_key: u64) -> Option<f64> {
+    pub(crate) fn evaluate(&self, state: &mut W::State, simulation_key: u64, cut: &mut Cut) -> Option<f64> {
         let mut random = Random::new(simulation_key, Purpose::Playout);
-        let mut playout = |max_depth| playout::<W>(state, self.playout_policy, &mut random, max_depth);
+        *cut = Cut::default();
+        let mut playout = |max_depth| match self.discount {
+            1.0 => playout::<W>(state, self.playout_policy, &mut random, max_depth),
+            discount => discounted::<W>(state, self.playout_policy, &mut random, max_depth, discount, &mut cut.weight),
+        };
         match self.leaf {
             // One that `max_depth` cuts off scores 0.
-            LeafKind::Playout => Some(playout(self.max_depth.unwrap_or(u32::MAX)).value()),
+            LeafKind::Playout => {
+                let played = playout(self.max_depth.unwrap_or(u32::MAX));
+                Some(played.rewards + cut.weight * f64::from(played.result.unwrap_or(0)))
+            }
             LeafKind::Zero => Some(0.0),
             LeafKind::Static => {
                 let value = self.analysis.as_deref().map_or(0.0, |analysis| analysis.value(state));
@@ -55,9 +62,36 @@ impl<W: World> WorldConfig<W> {
             }
             LeafKind::External => {
                 let played = playout(self.max_depth.filter(|&most| most > 0)?);
-                played.result.map(|_| played.value())
+                cut.rewards = played.rewards;
+                played.result.map(|result| played.rewards + cut.weight * f64::from(result))
             }
         }
+    }
+}
+
+/// What a playout that was cut off adds to the evaluator's value of its last position: `rewards + weight * value`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    /// The rewards of player 0.
+    pub rewards: f64,
+    /// The discount of the last position.
+    pub weight: f64,
+}
+
+impl Cut {
+    /// Returns the values of the leaf from those of the last position, per player of a compiled game: one, or two without rewards.
+    /// None if they are the same.
+    pub(crate) fn complete(&self, values: &[f64]) -> Option<[f64; 2]> {
+        if self.rewards == 0.0 && self.weight == 1.0 {
+            return None;
+        }
+        Some(std::array::from_fn(|player| self.rewards + self.weight * values.get(player).unwrap_or(&0.0)))
+    }
+}
+
+impl Default for Cut {
+    fn default() -> Self {
+        Self { rewards: 0.0, weight: 1.0 }
     }
 }
 
@@ -71,6 +105,20 @@ pub fn playout<W: World>(state: &mut W::State, policy: PlayoutPolicy, random: &m
 }
 
 fn decisive<W: World>(state: &mut W::State, random: &mut Random, max_depth: u32) -> Playout {
+    discounted::<W>(state, PlayoutPolicy::Decisive, random, max_depth, 1.0, &mut 1.0)
+}
+
+/// `playout` with a discount per move, by which rewards are multiplied; `weight` becomes that of the last position, by which its
+/// value must be. Plays the same moves as `World::playout`.
+#[inline(never)]
+fn discounted<W: World>(
+    state: &mut W::State,
+    policy: PlayoutPolicy,
+    random: &mut Random,
+    max_depth: u32,
+    discount: f64,
+    weight: &mut f64,
+) -> Playout {
     let mut legal: Vec<Action> = Vec::new();
     let mut after = state.clone();
     let mut rewards = W::play_outcomes(state, random);
@@ -79,19 +127,25 @@ fn decisive<W: World>(state: &mut W::State, random: &mut Random, max_depth: u32)
             return Playout { result: Some(result), rewards };
         }
         W::legal_actions(state, &mut legal);
-        let winning = if W::to_play(state) == 0 { 1 } else { -1 };
-        let won = legal.iter().copied().find(|&action| {
-            after.clone_from(state);
-            W::play(&mut after, action);
-            W::outcome(&after) == Some(winning)
-        });
+        let won = match policy {
+            PlayoutPolicy::Random => None,
+            PlayoutPolicy::Decisive => {
+                let winning = if W::to_play(state) == 0 { 1 } else { -1 };
+                legal.iter().copied().find(|&action| {
+                    after.clone_from(state);
+                    W::play(&mut after, action);
+                    W::outcome(&after) == Some(winning)
+                })
+            }
+        };
         let action = won.unwrap_or_else(|| legal[random.choose(legal.len() as u32) as usize]);
         W::play(state, action);
         if W::HAS_REWARDS {
-            rewards += W::reward(state);
+            rewards += *weight * W::reward(state);
         }
+        *weight *= discount;
         if W::HAS_CHANCE {
-            rewards += W::play_outcomes(state, random);
+            rewards += *weight * W::play_outcomes(state, random);
         }
     }
     Playout { result: W::outcome(state), rewards }

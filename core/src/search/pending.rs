@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::games::analysis::{MoveHint, ProvenResult};
+use crate::search::evaluate::Cut;
 use crate::search::path::{Step, TraceStep};
 use crate::tree::NodeIndex;
 
@@ -23,6 +24,8 @@ pub(crate) struct PendingLeaf<S> {
     pub slot: u32,
     /// Its value for player 0, if known without the external evaluator.
     pub value: Option<f64>,
+    /// What precedes the external evaluator's value of `state`.
+    pub cut: Cut,
     /// Its forced result, if the analysis found one.
     pub proof: Option<ProvenResult>,
     /// Hints of its legal moves, in searches that order moves.

@@ -7,7 +7,7 @@ use crate::games::analysis::{LeafAnalysis, ProvenResult};
 use crate::games::World;
 use crate::runtime::random::fold;
 use crate::search::config::WorldConfig;
-use crate::search::evaluate::LeafKind;
+use crate::search::evaluate::{Cut, LeafKind};
 use crate::search::move_ordering::order_edges;
 use crate::search::path::{TraceRow, TraceStep};
 use crate::search::select::{descend, Descent, Reached};
@@ -50,7 +50,7 @@ impl<W: World> SearchState<W> {
             self.back_up_proof(tree, config, result, descent);
         } else {
             let node = self.expand_leaf(tree, config, descent);
-            let value = config.evaluate(&mut descent.state, key).unwrap_or(0.0);
+            let value = config.evaluate(&mut descent.state, key, &mut Cut::default()).unwrap_or(0.0);
             let ordering = config.analysis.as_deref().and_then(LeafAnalysis::ordering);
             if let Some(node) = node {
                 expand::uniform_priors(tree, node);
@@ -59,7 +59,7 @@ impl<W: World> SearchState<W> {
                     order_edges(tree, ordering, node, &descent.hints);
                 }
             }
-            backup::zero_sum(tree, &descent.path, value);
+            self.back_up(tree, config, &descent.path, &[value, -value]);
             if config.trace {
                 self.record(self.simulations, &mut descent.trace, &[value, -value]);
             }
@@ -110,7 +110,7 @@ impl<W: World> SearchState<W> {
             let _ = self.analyze(config, descent);
             leaf_analysis::restrict_hints::<W>(tree, &self.root, &mut descent.hints);
             let key = fold(self.key, ROOT_EVALUATION);
-            let value = config.evaluate(&mut descent.state, key).unwrap_or(0.0);
+            let value = config.evaluate(&mut descent.state, key, &mut Cut::default()).unwrap_or(0.0);
             expand::uniform_priors(tree, ROOT);
             set_raw(tree, ROOT, value);
             if let Some(ordering) = config.analysis.as_deref().and_then(LeafAnalysis::ordering) {
@@ -184,10 +184,10 @@ impl<W: World> SearchState<W> {
             self.record_exact(tree, config, node, descent);
         }
         if config.has_scalar_value() {
-            let value = header.exact();
-            backup::zero_sum(tree, &descent.path, if header.to_play == 0 { value } else { -value });
+            let value = if header.to_play == 0 { header.exact() } else { -header.exact() };
+            self.back_up(tree, config, &descent.path, &[value, -value]);
         } else {
-            backup::per_player(tree, &descent.path, &mut exact_values(tree, config, node));
+            self.back_up(tree, config, &descent.path, &exact_values(tree, config, node));
         }
         if header.proven != UNPROVEN && config.solves() {
             let journal = &mut self.journal;
