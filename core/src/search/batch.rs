@@ -4,16 +4,15 @@
 use crate::error::Error;
 use crate::games::analysis::LeafAnalysis;
 use crate::games::World;
-use crate::runtime::random::fold;
+use crate::runtime::random::{fold, Purpose, Random};
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::{WorldConfig, MAX_TERMINALS_PER_GATHER};
-use crate::search::evaluate::Cut;
 use crate::search::move_ordering::{order_edges, HistoryTable};
 use crate::search::path::count_in_flight;
 use crate::search::pending::PendingLeaf;
 use crate::search::select::{descend, Descent, Reached};
 use crate::search::tree_search::{SearchState, Stop, ROOT_EVALUATION};
-use crate::search::{backup, expand, leaf_analysis};
+use crate::search::{backup, chance, expand, leaf_analysis};
 use crate::tree::{NodeIndex, Tree, ROOT};
 
 /// Minimum number of leaves per thread for `analyze_leaves`.
@@ -22,14 +21,16 @@ const MIN_SHARE: usize = 2;
 /// Result of one environment step.
 #[derive(Clone, Copy, Debug)]
 pub struct StepResult<'a> {
-    /// The player to move.
+    /// The player to move, or `CHANCE`.
     pub to_play: u8,
     /// The returns per player, if the game is over.
     pub returns: Option<&'a [f64]>,
     /// The rewards of the move per player; empty if the game has none.
     pub rewards: &'a [f64],
-    /// The legal actions, if the game is not over.
+    /// The legal actions, if the game is not over; at a chance node its outcomes.
     pub legal: &'a [u16],
+    /// The probabilities of the outcomes of a chance node.
+    pub probabilities: &'a [f64],
 }
 
 impl<W: World> SearchState<W> {
@@ -37,6 +38,9 @@ impl<W: World> SearchState<W> {
     /// Leaves of compiled worlds are then analyzed, on up to `threads` threads. External worlds gather one leaf at a time, because
     /// only `step` tells whether it is terminal.
     pub(crate) fn gather(&mut self, tree: &mut Tree, config: &WorldConfig<W>, threads: usize) {
+        if self.awaits_step() {
+            return;
+        }
         self.with_descent(|this, descent| {
             this.open_batch(tree, config, descent);
             while this.gather_leaf(tree, config, descent) {}
@@ -113,17 +117,27 @@ impl<W: World> SearchState<W> {
             node,
             slot: u32::MAX,
             value: None,
-            cut: Cut::default(),
             proof: None,
             hints: Vec::new(),
             trace: Vec::new(),
+            earned: 0.0,
+            weight: 1.0,
+            luck: Random::new(0, Purpose::Outcome),
         });
         // Copied, so that the thread's buffer stays in its cache.
         leaf.path.clone_from(&descent.path);
         std::mem::swap(&mut leaf.state, &mut descent.state);
         std::mem::swap(&mut leaf.trace, &mut descent.trace);
         (leaf.simulation, leaf.key, leaf.node, leaf.slot) = (simulation, key, node, u32::MAX);
-        (leaf.value, leaf.cut, leaf.proof) = (None, Cut::default(), None);
+        (leaf.value, leaf.proof) = (None, None);
+        if W::NEEDS_STEP {
+            leaf.luck = descent.luck().clone();
+        }
+    }
+
+    /// Returns whether the leaf gathered last must be stepped outside, also once more behind a chance node.
+    pub(crate) fn awaits_step(&self) -> bool {
+        W::NEEDS_STEP && self.pending.last().is_some_and(|leaf| leaf.node.is_none())
     }
 
     /// Returns the nodes whose edges wait for priors.
@@ -141,7 +155,11 @@ impl<W: World> SearchState<W> {
         } else {
             let node = tree.add_node(result.to_play);
             tree.set_child(last.edge, node);
-            tree.add_edges(node, result.legal);
+            if tree.node(node).is_chance() {
+                chance::add_outcomes(tree, node, result.legal, result.probabilities.iter().copied());
+            } else {
+                tree.add_edges(node, result.legal);
+            }
             node
         };
         tree.set_slot(node, leaf.slot);
@@ -159,6 +177,12 @@ impl<W: World> SearchState<W> {
                 this.terminals += 1;
                 this.back_up_exact(tree, config, node, descent);
             });
+        } else if tree.node(node).is_chance() {
+            // The position of its outcome is the next one to step.
+            let (step, record) = chance::follow(tree, config, node, &mut leaf.luck, &mut self.journal);
+            leaf.path.push(step);
+            leaf.trace.extend(record);
+            leaf.slot = u32::MAX;
         } else {
             leaf.node = Some(node);
         }
@@ -175,19 +199,14 @@ impl<W: World> SearchState<W> {
             let played_out;
             let row = match leaf.value {
                 Some(value) => {
-                    played_out = [value, -value];
-                    &played_out[..]
+                    played_out = expand::per_player(value);
+                    &played_out[..W::NUM_PLAYERS.min(2)]
                 }
-                None => {
-                    let row = rows.next().unwrap_or(&[0.0, 0.0]);
-                    match leaf.cut.complete(row) {
-                        Some(values) => {
-                            played_out = values;
-                            &played_out[..row.len()]
-                        }
-                        None => row,
-                    }
+                None if leaf.earned != 0.0 || leaf.weight != 1.0 => {
+                    played_out = expand::per_player(leaf.earned + leaf.weight * rows.next().map_or(0.0, |row| row[0]));
+                    &played_out[..W::NUM_PLAYERS.min(2)]
                 }
+                None => rows.next().unwrap_or(&[0.0, 0.0]),
             };
             let is_root = leaf.path.is_empty();
             if config.trace && !is_root {
@@ -291,7 +310,11 @@ fn analyze_leaves<W: World>(threads: usize, config: &WorldConfig<W>, history_tab
             leaf.proof = leaf_analysis::analyze_position::<W>(config, history_table, &leaf.state, leaf.path.len(), &mut leaf.hints);
             leaf.value = match leaf.proof {
                 Some(result) => Some(f64::from(if W::to_play(&leaf.state) == 0 { result.value } else { -result.value })),
-                None => config.evaluate(&mut leaf.state, leaf.key, &mut leaf.cut),
+                None => {
+                    let found = config.evaluate(&mut leaf.state, leaf.key);
+                    (leaf.earned, leaf.weight) = if found.is_whole { (0.0, 1.0) } else { (found.value, found.weight) };
+                    found.is_whole.then_some(found.value)
+                }
             };
         }
     });

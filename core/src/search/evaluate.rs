@@ -38,60 +38,49 @@ impl PlayoutPolicy {
     pub const NAMES: [(Option<&'static str>, Self); 2] = [(Some("random"), Self::Random), (Some("decisive"), Self::Decisive)];
 }
 
+/// The value of a leaf by the engine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeafValue {
+    /// The value for player 0; if it is not whole, the rewards of a playout that was cut off.
+    pub value: f64,
+    /// The discount of the state as it is left.
+    pub weight: f64,
+    /// Whether it is the whole value. Otherwise the external evaluator values the state as it is left: after a playout of at most
+    /// `max_depth` moves.
+    pub is_whole: bool,
+}
+
 impl<W: World> WorldConfig<W> {
-    /// Evaluates the leaf `state`, changing it. Returns the value for player 0, or None if the external evaluator must value `state`
-    /// as it is left: after a playout of at most `max_depth` moves, which `cut` describes.
+    /// Evaluates the leaf `state`, changing it.
     #[inline]
-    pub(crate) fn evaluate(&self, state: &mut W::State, simulation_key: u64, cut: &mut Cut) -> Option<f64> {
+    pub(crate) fn evaluate(&self, state: &mut W::State, simulation_key: u64) -> LeafValue {
+        let known = |value| LeafValue { value, weight: 1.0, is_whole: true };
         let mut random = Random::new(simulation_key, Purpose::Playout);
-        *cut = Cut::default();
+        let mut weight = 1.0;
         let mut playout = |max_depth| match self.discount {
             1.0 => playout::<W>(state, self.playout_policy, &mut random, max_depth),
-            discount => discounted::<W>(state, self.playout_policy, &mut random, max_depth, discount, &mut cut.weight),
+            discount => discounted::<W>(state, self.playout_policy, &mut random, max_depth, discount, &mut weight),
         };
         match self.leaf {
             // One that `max_depth` cuts off scores 0.
             LeafKind::Playout => {
                 let played = playout(self.max_depth.unwrap_or(u32::MAX));
-                Some(played.rewards + cut.weight * f64::from(played.result.unwrap_or(0)))
+                known(played.rewards + weight * f64::from(played.result.unwrap_or(0)))
             }
-            LeafKind::Zero => Some(0.0),
+            LeafKind::Zero => known(0.0),
             LeafKind::Static => {
                 let value = self.analysis.as_deref().map_or(0.0, |analysis| analysis.value(state));
-                Some(if W::to_play(state) == 0 { value } else { -value })
+                known(if W::to_play(state) == 0 { value } else { -value })
             }
-            LeafKind::External => {
-                let played = playout(self.max_depth.filter(|&most| most > 0)?);
-                cut.rewards = played.rewards;
-                played.result.map(|result| played.rewards + cut.weight * f64::from(result))
-            }
+            LeafKind::External => match self.max_depth {
+                Some(most) if most > 0 => {
+                    let played = playout(most);
+                    let value = played.rewards + weight * f64::from(played.result.unwrap_or(0));
+                    LeafValue { value, weight, is_whole: played.result.is_some() }
+                }
+                _ => LeafValue { value: 0.0, weight, is_whole: false },
+            },
         }
-    }
-}
-
-/// What a playout that was cut off adds to the evaluator's value of its last position: `rewards + weight * value`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cut {
-    /// The rewards of player 0.
-    pub rewards: f64,
-    /// The discount of the last position.
-    pub weight: f64,
-}
-
-impl Cut {
-    /// Returns the values of the leaf from those of the last position, per player of a compiled game: one, or two without rewards.
-    /// None if they are the same.
-    pub(crate) fn complete(&self, values: &[f64]) -> Option<[f64; 2]> {
-        if self.rewards == 0.0 && self.weight == 1.0 {
-            return None;
-        }
-        Some(std::array::from_fn(|player| self.rewards + self.weight * values.get(player).unwrap_or(&0.0)))
-    }
-}
-
-impl Default for Cut {
-    fn default() -> Self {
-        Self { rewards: 0.0, weight: 1.0 }
     }
 }
 

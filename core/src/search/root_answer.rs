@@ -235,6 +235,7 @@ fn sums_per_player(tree: &Tree) -> Vec<f64> {
         let mut total: Vec<f64> = tree.returns(node).iter().map(|value| own * value).collect();
         for child in edges.links.iter().filter_map(|link| link.child()) {
             let below = &sums[child as usize * players..(child as usize + 1) * players];
+            let discount = if tree.node(node).is_chance() { 1.0 } else { discount };
             total.iter_mut().zip(below).for_each(|(sum, below)| *sum += discount * below);
             let count = f64::from(visits[child as usize]);
             total.iter_mut().zip(tree.rewards(child)).for_each(|(sum, reward)| *sum += count * reward);
@@ -260,7 +261,8 @@ pub(crate) fn principal_variation(tree: &Tree, proof_line: &[u16], first: usize)
         line.push(edges.actions[at]);
         let Some(child) = edges.links[at].child() else { break };
         node = tree.node(child);
-        place = line_place(tree, &tree.edges(node), node.proven);
+        // Chance does not choose the shortest way: its line is the most visited one.
+        place = line_place(tree, &tree.edges(node), if node.is_chance() { UNPROVEN } else { node.proven });
     }
     line
 }

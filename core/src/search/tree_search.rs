@@ -254,7 +254,7 @@ impl<W: World> SearchState<W> {
         let started = self.simulations + self.pending.len() as u64;
         started < self.simulation_limit
             && tree.node(ROOT).proven == UNPROVEN
-            && tree.has_room(self.pending.len() + 1, config.max_tree_bytes, config.max_positions)
+            && tree.has_room((self.pending.len() + 1) * config.nodes_per_simulation(), config.max_tree_bytes, config.max_positions)
             && !(config.early_stop && started % SIMULATIONS_PER_CHECK == 0 && self.leader_cannot_be_overtaken(tree))
     }
 

@@ -30,6 +30,7 @@ pub use exported::TreeColumns;
 pub(crate) use traversal::depths;
 pub(crate) use traversal::node_depths;
 
+pub(crate) use node::{owner, CHANCE};
 pub use node::{Link, Node, UNPROVEN};
 use node::{EMPTY_NODE, UNKNOWN};
 pub use window::{WindowOptions, WindowRow};
@@ -73,7 +74,7 @@ impl Backup {
 /// What a tree stores; fixed when the tree is created.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
-    /// Upper bound of the edges of a node.
+    /// Upper bound of the edges of a node, except for outcomes of chance.
     pub max_edges: usize,
     /// Number of players.
     pub players: usize,
@@ -245,9 +246,10 @@ impl Tree {
         index
     }
 
-    /// Adds the untried edges of `node`, one per action.
+    /// Adds the untried edges of `node`, one per action; at a chance node one per outcome, which may be more than
+    /// `Shape::max_edges`.
     pub fn add_edges(&mut self, node: NodeIndex, actions: &[u16]) {
-        debug_assert!(actions.len() <= self.shape.max_edges);
+        debug_assert!(actions.len() <= self.shape.max_edges || self.node(node).is_chance());
         let first_edge = self.edges.add(actions);
         let header = self.node_mut(node);
         header.max_untried_prior = UNKNOWN;

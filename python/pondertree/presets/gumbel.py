@@ -40,7 +40,8 @@ class Gumbel(ModelSearch):
     `(maxvisit_init + most visits) * value_scale`. `gumbel_scale=0`, or `add_noise=False`, sets the Gumbel numbers to 0;
     `gumbel` sets them: an array over all actions, or one for each row. A time limit truncates the schedule of
     `num_simulations`. `discount` is that of each move, by default 0.997 with a model and 1 in a game; `num_players`
-    (see `MuZero`) is for models.
+    (see `MuZero`) is for models. `chance` and `chance_width` (see `UCT`) say how outcomes of chance nodes are visited;
+    learned models have none.
     """
 
     default_temperature = 0.0
@@ -58,6 +59,8 @@ class Gumbel(ModelSearch):
     discount: float = option(None, bounded_float(0.0, 1.0), optional=True)
     num_players: int | None = option(None, bounded_int(1, 2), optional=True)
     gumbel: Any = option(None, _numbers, optional=True)
+    chance: str = option_of(SearchConfig, "chance")
+    chance_width: int = option_of(SearchConfig, "chance_width")
     model: Any = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -80,6 +83,8 @@ class Gumbel(ModelSearch):
             leaf=leaf,
             analysis=analysis,
             evaluator=self.evaluator if leaf == "external" else None,
+            chance=self.chance,
+            chance_width=self.chance_width,
         )
 
     def __repr__(self) -> str:

@@ -17,17 +17,19 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 from pondertree.config import parse_tagged_number
+from pondertree.games.chance import refuse_chance
 from pondertree.games.chess_interop import adapt_state, to_state
 from pondertree.games.game_state import State
-from pondertree.random import Random, fold, tree_key
+from pondertree.random import OUTCOME, Random, fold, tree_key
 from pondertree.reference import answer, search_loop
 from pondertree.reference.answer import policy_at
+from pondertree.reference.chance import ChanceRule
 from pondertree.reference.node import Node
 from pondertree.reference.noise import dirichlet
 from pondertree.reference.planning import (
     Scale,
     before_move,
-    best_mean,
+    best_value,
     check_planning,
     check_players,
     mean_for_chooser,
@@ -76,7 +78,8 @@ class MCTS(NoisySearch[Node]):
     `dirichlet_alpha` is the concentration per move, or `("total", alpha)`, which is divided by the number of moves.
     `fpu` is the value of an unvisited move, or `("parent", reduction)`, which is subtracted from the parent's value.
     `parent_visits` defines N(s): "node", the visits of the node; "edges", the sum over its moves. With
-    `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations. `normalize`, `discount` and
+    `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations. Outcomes of chance nodes are
+    visited as `chance` says: "balanced" up to `chance_width` outcomes, or by "sample". `normalize`, `discount` and
     `backup` are those of `planning`; with `normalize`, `fpu` is on the scale of the tree.
     """
 
@@ -98,6 +101,8 @@ class MCTS(NoisySearch[Node]):
     seed: int = 0
     solve: bool = True
     in_flight: int = 1
+    chance: str = "balanced"
+    chance_width: int = 36
     calls: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -111,6 +116,7 @@ class MCTS(NoisySearch[Node]):
         self.noise_fraction = number(self.dirichlet_epsilon, "dirichlet_epsilon", least=0.0, most=1.0)
         if self.parent_visits not in ("node", "edges"):
             raise ValueError(f'parent_visits must be "node" or "edges", not {self.parent_visits!r}')
+        self.chance_rule = ChanceRule(self.chance, self.chance_width)
 
     def search(self, game: Any, temperature: float = 1.0, add_noise: bool = False) -> Any:
         """Runs the search and returns the selected move: an int, or a `chess.Move` for a `ChessGame` or a board."""
@@ -160,6 +166,7 @@ class MCTS(NoisySearch[Node]):
             tree.reset_bounds()
 
     def _make_root(self, state: State, root_input: RootInput = NO_INPUT) -> Node:
+        refuse_chance(state)
         check_players(self.backup, state.num_players)
         return Node.of_root(state, root_input.root_actions)
 
@@ -179,14 +186,27 @@ class MCTS(NoisySearch[Node]):
 
     # --- The four steps of a simulation ---------------------------------------------------------------------
 
-    def _descend(self, tree: SearchTree[Node], random: Random, record: Record | None) -> Node:
+    def _descend(self, tree: SearchTree[Node], random: Random, record: Record | None, luck: Random) -> Node:
         """Selection from the root, on values normalised by the bounds of the tree if `normalize` says so."""
-        return self._select(tree.root, random, record, scale_of(tree) if self.normalize == "tree" else None)
+        return self._select(tree.root, random, record, luck, scale_of(tree) if self.normalize == "tree" else None)
 
-    def _select(self, root: Node, random: Random, record: Record | None = None, scale: Scale | None = None) -> Node:
-        """SELECT: descends by the highest score to a leaf, an end or a proven node; ties are broken at random."""
+    def _select(
+        self,
+        root: Node,
+        random: Random,
+        record: Record | None = None,
+        luck: Random | None = None,
+        scale: Scale | None = None,
+    ) -> Node:
+        """SELECT: descends by the highest score to a leaf, an end or a proven node; ties are broken at random.
+
+        At chance nodes the descent follows an outcome, sampled from `luck` or balanced (`chance`).
+        """
         node = root
         while node.children and node.proven is None:
+            if node.is_chance:
+                node = node.try_move(self.chance_rule.choose(node, luck or Random(0, OUTCOME), record))
+                continue
             scores = self._scores(node, scale)
             forced = self._forced(node) if node is root and self.forced_playouts > 0.0 else None
             if record is not None:
@@ -291,13 +311,13 @@ class MCTS(NoisySearch[Node]):
         node: Node | None = leaf
         while node is not None:
             node.visit_count += 1
-            node.total_value += values[node.to_play]
+            node.total_value += values[node.owner]
             if node.parent is not None:
                 values = before_move(node, values, self.discount)
                 if node.chooser_value is None and self.discount < 1.0:
                     node.chooser_value = 0.0  # it no longer follows from `total_value`
                 if node.chooser_value is not None:
-                    node.chooser_value += values[node.parent.to_play]
+                    node.chooser_value += values[node.chooser]
             node = node.parent
 
     def _back_up_best(self, leaf: Node, values: list[float]) -> None:
@@ -307,7 +327,7 @@ class MCTS(NoisySearch[Node]):
         """
         node: Node | None = leaf
         while node is not None:
-            best = best_mean(node)
+            best = best_value(node)
             values = values if best is None else [best]
             node.visit_count += 1
             node.total_value = node.visit_count * values[0]

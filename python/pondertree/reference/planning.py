@@ -41,20 +41,28 @@ def normalized(mean: float | None, scale: Scale) -> float:
     return 0.0 if mean is None else (mean - low) * factor
 
 
-def best_mean(node: TreeNode) -> float | None:
-    """Returns the highest mean value of the visited moves of a node; None without any."""
+def best_value(node: TreeNode) -> float | None:
+    """Returns the highest mean value of the visited moves of a node, at a chance node the mean of all; None without any."""
+    if node.is_chance:
+        total, visits = node.sum_of_moves()
+        return total / visits if visits else None
     means = [child.total_for_chooser / child.visit_count for child in node.children.values() if child.visit_count > 0]
     return max(means) if means else None
 
 
 def value_of(node: TreeNode, backup: str) -> float:
     """Returns the value of a node for its player to move: the mean of its visits, or that of its best visited move."""
-    best = best_mean(node) if backup == "max" else None
+    best = best_value(node) if backup == "max" else None
     return node.mean_value if best is None else best
 
 
 def before_move(node: TreeNode, values: Sequence[float], discount: float) -> list[float]:
-    """Returns the values of the move that led to `node`, one per player: g = reward + discount * g."""
+    """Returns the values of the move that led to `node`, one per player: g = reward + discount * g.
+
+    An outcome of chance is no move: it is not discounted.
+    """
+    if node.parent is not None and node.parent.is_chance:
+        discount = 1.0
     if node.rewards is None:
         return [discount * v for v in values]
     # A reward counts for the move that earns it and for all moves before.

@@ -206,7 +206,7 @@ rules! {
 #[inline]
 pub(crate) fn node_value(tree: &Tree, node: &Node) -> f64 {
     if tree.shape().backup == Backup::Max {
-        if let Some(best) = backup::best_mean(tree, node) {
+        if let Some(best) = backup::best_value(tree, node) {
             return best;
         }
     }
