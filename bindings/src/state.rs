@@ -83,13 +83,16 @@ pub fn states_of<S: PyClass>(states: &[Bound<'_, PyAny>], right: &str) -> PyResu
     states.iter().enumerate().map(one).collect()
 }
 
-/// Returns the argument `name` of a constructor, which names the start: text; a size may be a number, too.
+/// The arguments of constructors that are numbers.
+const NUMBERS: [&str; 3] = ["seed", "size", "target"];
+
+/// Returns the argument `name` of a constructor, which names the start: text, or a number.
 fn start_text(given: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
     match (given.extract(), given.extract::<i64>()) {
         (Ok(Text(text)), _) => Ok(text),
-        (_, Ok(number)) if name == "size" && !given.is_instance_of::<PyBool>() => Ok(number.to_string()),
+        (_, Ok(number)) if NUMBERS.contains(&name) && !given.is_instance_of::<PyBool>() => Ok(number.to_string()),
         // The game refuses the text of anything but a number; an integer of thousands of digits has none.
-        _ if name == "size" => Ok(given.repr().map_or_else(|_| "this".to_owned(), |text| text.to_string())),
+        _ if NUMBERS.contains(&name) => Ok(given.repr().map_or_else(|_| "this".to_owned(), |text| text.to_string())),
         (Err(error), _) => Err(PyTypeError::new_err(format!("{name} must be text: {error}"))),
     }
 }
@@ -328,6 +331,49 @@ macro_rules! state_classes {
 }
 
 for_each_game!(state_classes);
+
+/// Adds the methods of games with rewards.
+macro_rules! reward_games {
+    ($($name:ident)*) => { $(
+        #[pymethods]
+        impl $name {
+            /// Returns each player's reward for the move that led here.
+            fn rewards(&self) -> PyResult<Vec<f64>> {
+                guarded(|| Ok(per_player::<<Self as StateClass>::Inner>(self.0.reward())))
+            }
+        }
+    )* };
+}
+
+reward_games!(TwentyFortyEight);
+
+#[pymethods]
+impl TwentyFortyEight {
+    /// The sum of the rewards so far.
+    #[getter]
+    fn score(&self) -> u32 {
+        self.0.score()
+    }
+}
+
+/// Adds the methods of games with chance nodes.
+macro_rules! chance_games {
+    ($($name:ident)*) => { $(
+        #[pymethods]
+        impl $name {
+            /// Returns the outcomes of a chance node with their probabilities; none at other states.
+            fn chance_outcomes(&self) -> PyResult<Vec<(u16, f64)>> {
+                guarded(|| {
+                    let mut outcomes = Vec::new();
+                    self.0.chance_outcomes(&mut outcomes);
+                    Ok(outcomes)
+                })
+            }
+        }
+    )* };
+}
+
+chance_games!(Pig TwentyFortyEight);
 
 #[pymethods]
 impl Hex {

@@ -20,9 +20,13 @@ from pondertree._core import GAMES, LARGEST_REWARD
 from pondertree.errors import GameContractError, GameOverError, InvalidArgumentError, PondertreeError
 from pondertree.validation import shown
 
-
 #: `to_play` at a chance node, whose next state is drawn from `chance_outcomes()`.
 CHANCE: Final = -1
+
+
+def perspective(player: int) -> int:
+    """Returns the player whose values a node has where `player` is to move: player 0 at chance nodes."""
+    return 0 if player == CHANCE else player
 
 
 @runtime_checkable
@@ -136,8 +140,8 @@ class GameInfo:
         return self.num_players == 2 and self.zero_sum and not self.has_rewards
 
 
-#: The properties of compiled games by class and number of actions, which the size of the board determines.
-_COMPILED_INFO: dict[tuple[type, int], GameInfo] = {}
+#: The properties of compiled games by class and shape of the observation, which the size of the board determines.
+_COMPILED_INFO: dict[tuple[type, tuple[int, int, int]], GameInfo] = {}
 
 
 REQUIRED = ("legal_actions", "play", "to_play", "is_terminal", "returns", "num_actions", "num_players")
@@ -151,12 +155,12 @@ def describe(state: Any) -> GameInfo:
     """Returns the game that `state` belongs to; the error for any other object names missing attributes."""
     game = COMPILED.get(type(state))
     if game is not None:
-        key = (game.state, state.num_actions)
+        key = (game.state, state._observation_shape)
         if key not in _COMPILED_INFO:
             info = GameInfo(game.name, True, state.num_actions, state.num_players, state.zero_sum, game.has_rewards)
             _COMPILED_INFO[key] = replace(
                 info,
-                observation_shape=state._observation_shape,
+                observation_shape=key[1],
                 policy_planes=game.policy_planes,
                 has_chance=game.has_chance,
             )

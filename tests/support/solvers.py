@@ -36,8 +36,8 @@ def minimax_value(state: State) -> float:
 def best_play(state: State) -> list[float]:
     """Returns each player's future payoff if everyone maximises their own, for any number of players.
 
-    Games with `rewards()` are scored by future rewards, others by `returns()`; at chance nodes values are expected ones.
-    Small games only.
+    Games with `rewards()` are scored by future rewards, others by `returns()`; values of chance nodes are expected
+    ones. Small games only.
     """
     has_rewards = hasattr(state, "rewards")
     if state.is_terminal:

@@ -56,6 +56,12 @@ pub enum BoardStyle {
     Checkered,
     /// Hexagons in rows, each half a cell to the right of the one above; the top and bottom edges belong to the first player.
     Rhombus,
+    /// No board: scores.
+    Scores,
+    /// Numbered tiles.
+    Tiles,
+    /// The points of a backgammon board.
+    Points,
 }
 
 impl BoardStyle {
@@ -68,6 +74,9 @@ impl BoardStyle {
             Self::Holes => "holes",
             Self::Checkered => "checkered",
             Self::Rhombus => "rhombus",
+            Self::Scores => "scores",
+            Self::Tiles => "tiles",
+            Self::Points => "points",
         }
     }
 }

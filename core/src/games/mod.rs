@@ -8,8 +8,10 @@ pub mod connect_four;
 mod game;
 pub mod hex;
 pub mod othello;
+pub mod pig;
 mod ranked_bits;
 pub mod tic_tac_toe;
+pub mod twenty_forty_eight;
 mod world;
 
 pub use game::{plain_playout, unpack_observation, Action, BoardStyle, Dimensions, Game, Playout, Symmetry, CHANCE};
@@ -28,6 +30,11 @@ macro_rules! for_each_game {
             [Hex, $crate::games::hex::Hex, size "(size=11)" "`Hex(size)` is a rhombus of `size` x `size` hexagons, from 1 to 13. \
                 Player 0 (X) connects the top edge with the bottom, player 1 (O) the left edge with the right. Action \
                 `row * size + column` is written as column and row from the top left: `b3`."]
+            [TwentyFortyEight, $crate::games::twenty_forty_eight::TwentyFortyEight, seed "(seed=0)" "`TwentyFortyEight(seed)` is the start \
+                with two tiles that `seed` draws, `TwentyFortyEight(\"empty\")` the empty board before them, a chance node. Actions are \
+                `up`, `right`, `down`, `left`, 0 to 3; outcome `2 * (row * 4 + column) + is_four` is written as cell and tile: `b3=2`."]
+            [Pig, $crate::games::pig::Pig, target "(target=100)" "`Pig(target)` is a race to `target` points, from 1 to 1000. Actions \
+                are `roll` (0) and `hold` (1), outcomes the faces of the die, 1 to 6."]
             [Chess, $crate::games::chess::Chess, fen "(fen=None)" "`Chess(fen)` is the position of a FEN. Actions are written in UCI notation: `e2e4`."]
         }
     };

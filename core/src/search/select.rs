@@ -156,44 +156,51 @@ impl<W: World> SearchState<W> {
     }
 }
 
-/// Descends from the root, after `return_to_root`.
+/// Descends from the root, after `return_to_root`, by code compiled for the rule.
 pub(crate) fn descend<W: World>(
     tree: &mut Tree,
     config: &WorldConfig<W>,
     descent: &mut Descent<W::State>,
     journal: &mut Journal,
 ) -> Reached {
-    if config.trace {
-        return descend_by::<W, ANY, true>(tree, config, descent, journal);
+    match config.rule.id() {
+        _ if config.trace => descend_portable::<W, ANY, true>(tree, config, descent, journal),
+        _ if cfg!(feature = "ablate-specialization") => descend_by::<W, ANY>(tree, config, descent, journal),
+        PUCT => descend_by::<W, PUCT>(tree, config, descent, journal),
+        LOG_PUCT => descend_by::<W, LOG_PUCT>(tree, config, descent, journal),
+        _ => descend_by::<W, ANY>(tree, config, descent, journal),
     }
+}
+
+#[inline(always)]
+fn descend_by<W: World, const ID: u8>(
+    tree: &mut Tree,
+    config: &WorldConfig<W>,
+    descent: &mut Descent<W::State>,
+    journal: &mut Journal,
+) -> Reached {
     #[cfg(target_arch = "x86_64")]
     if simd::is_available() && !cfg!(feature = "ablate-avx2") {
         #[expect(unsafe_code, reason = "the same arithmetic in AVX2 registers, selected at run time")]
         // SAFETY: the CPU supports the target features of this function.
-        return unsafe { descend_avx2::<W>(tree, config, descent, journal) };
+        return unsafe { descend_avx2::<W, ID>(tree, config, descent, journal) };
     }
-    descend_portable::<W>(tree, config, descent, journal)
+    descend_portable::<W, ID, false>(tree, config, descent, journal)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-fn descend_avx2<W: World>(tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
-    descend_portable::<W>(tree, config, descent, journal)
-}
-
-/// Dispatches to code compiled for one rule.
-#[inline(always)]
-fn descend_portable<W: World>(tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
-    match config.rule.id() {
-        _ if cfg!(feature = "ablate-specialization") => descend_by::<W, ANY, false>(tree, config, descent, journal),
-        PUCT => descend_by::<W, PUCT, false>(tree, config, descent, journal),
-        LOG_PUCT => descend_by::<W, LOG_PUCT, false>(tree, config, descent, journal),
-        _ => descend_by::<W, ANY, false>(tree, config, descent, journal),
-    }
+fn descend_avx2<W: World, const ID: u8>(
+    tree: &mut Tree,
+    config: &WorldConfig<W>,
+    descent: &mut Descent<W::State>,
+    journal: &mut Journal,
+) -> Reached {
+    descend_portable::<W, ID, false>(tree, config, descent, journal)
 }
 
 #[inline(always)]
-fn descend_by<W: World, const ID: u8, const RECORDS: bool>(
+fn descend_portable<W: World, const ID: u8, const RECORDS: bool>(
     tree: &mut Tree,
     config: &WorldConfig<W>,
     descent: &mut Descent<W::State>,

@@ -37,9 +37,9 @@ impl Element for u64 {
 /// first).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    pub(super) first: u32,
-    pub(super) count: u16,
-    pub(super) place: u16,
+    first: u32,
+    count: u16,
+    place: u16,
 }
 
 impl Node {

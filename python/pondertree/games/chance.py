@@ -1,7 +1,7 @@
 """Chance nodes: states whose next state is drawn instead of chosen.
 
-A state with `to_play == CHANCE` has `chance_outcomes()`, pairs of an outcome and its probability. `legal_actions()` lists
-the same outcomes, and `play(outcome)` returns the state after it.
+A state with `to_play == CHANCE` has `chance_outcomes()`, pairs of an outcome and its probability. `legal_actions()`
+lists the same outcomes, and `play(outcome)` returns the state after it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple, NoReturn
 
 from pondertree.errors import GameContractError, InvalidArgumentError
-from pondertree.game import CHANCE
+from pondertree.game import CHANCE, perspective
 from pondertree.random import Random, draw
 from pondertree.validation import shown
 
@@ -22,7 +22,16 @@ LARGEST_OUTCOME: Final = 65535
 SUM_TOLERANCE: Final = 1e-9
 
 
-__all__ = ["CHANCE", "Outcomes", "check_same_outcomes", "draw_outcome", "is_chance", "perspective", "read_outcomes"]
+__all__ = [
+    "CHANCE",
+    "LARGEST_OUTCOME",
+    "Outcomes",
+    "check_same_outcomes",
+    "draw_outcome",
+    "is_chance",
+    "perspective",
+    "read_outcomes",
+]
 
 
 class Outcomes(NamedTuple):
@@ -32,11 +41,6 @@ class Outcomes(NamedTuple):
     """The outcomes, as `play` takes them."""
     probabilities: list[float]
     """Their probabilities: positive, with sum 1."""
-
-
-def perspective(player: int) -> int:
-    """Returns the player for whom the values of a node are stored where `player` is to move: player 0 at chance nodes."""
-    return 0 if player == CHANCE else player
 
 
 def is_chance(state: Any) -> bool:
@@ -63,8 +67,8 @@ def read_outcomes(state: Any) -> Outcomes:
     name = type(state).__name__
     if not callable(getattr(state, "chance_outcomes", None)):
         raise GameContractError(
-            f"{name}.to_play is {CHANCE}, a chance node, but {name} has no method chance_outcomes(); players are numbered "
-            "from 0"
+            f"{name}.to_play is {CHANCE}, a chance node, but {name} has no method chance_outcomes(); players are "
+            "numbered from 0"
         )
     try:
         given = state.chance_outcomes()
@@ -83,7 +87,9 @@ def read_outcomes(state: Any) -> Outcomes:
         _refuse(state, f"has the outcome {twice} more than once")
     for action, probability in zip(actions, probabilities, strict=True):
         if not 0.0 < probability < math.inf:  # also True for NaN
-            _refuse(state, f"gives the outcome {action} the probability {probability}: probabilities are positive numbers")
+            _refuse(
+                state, f"gives the outcome {action} the probability {probability}: probabilities are positive numbers"
+            )
     total = math.fsum(probabilities)
     if not abs(total - 1.0) <= SUM_TOLERANCE:
         _refuse(state, f"has probabilities that sum to {total!r}: they must sum to 1 within {SUM_TOLERANCE:g}")

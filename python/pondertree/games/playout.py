@@ -59,8 +59,8 @@ def random_playout(
 ) -> tuple[list[float] | None, State]:
     """Plays random moves, or those of `policy`, to the end or for `max_depth` moves; returns (values, last state).
 
-    At chance nodes outcomes are drawn by their probabilities. They do not count as moves, and no playout is truncated at
-    a chance node.
+    At chance nodes outcomes are drawn by their probabilities. They do not count as moves, and no playout is truncated
+    there.
 
     Values are one per player, the sums of rewards in a game with rewards, and None if the playout was truncated.
     Without `max_depth`, more than `MAX_PLAYOUT_LENGTH` moves are an error.

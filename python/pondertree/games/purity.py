@@ -33,8 +33,8 @@ READINGS = 20
 
 #: The alternative to random numbers in `play`.
 ADVICE = (
-    "Dice and shuffled cards in play() are not supported: let the state before each roll be a chance node, with to_play = "
-    "pondertree.CHANCE and chance_outcomes() (docs/chance.md)"
+    "Dice and shuffled cards in play() are not supported: let the state before each roll be a chance node, with "
+    "to_play = pondertree.CHANCE and chance_outcomes() (docs/chance.md)"
 )
 
 #: Classes of states that a warning was issued for.

@@ -78,8 +78,8 @@ class MCTS(NoisySearch[Node]):
     `dirichlet_alpha` is the concentration per move, or `("total", alpha)`, which is divided by the number of moves.
     `fpu` is the value of an unvisited move, or `("parent", reduction)`, which is subtracted from the parent's value.
     `parent_visits` defines N(s): "node", the visits of the node; "edges", the sum over its moves. With
-    `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations. Outcomes of chance nodes are
-    visited as `chance` says: "balanced" up to `chance_width` outcomes, or by "sample". `normalize`, `discount` and
+    `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations. Outcomes of chance nodes
+    are visited as `chance` says: "balanced" up to `chance_width` outcomes, or by "sample". `normalize`, `discount` and
     `backup` are those of `planning`; with `normalize`, `fpu` is on the scale of the tree.
     """
 

@@ -1,8 +1,8 @@
 """Chance nodes: the choice of an outcome on the way through them.
 
-A chance node has an edge for every outcome from its first visit on, with the probability as its prior, and no evaluation
-of its own: a descent goes on through it to a decision or an end. Values of its edges, its own value and its proven result
-are for player 0 (`games.chance.perspective`).
+A chance node has an edge for every outcome from its first visit on, with the probability as its prior, and no
+evaluation of its own: a descent goes on through it to a decision or an end. Values of its edges, its own value and its
+proven result are for player 0 (`game.perspective`).
 """
 
 from __future__ import annotations

@@ -150,7 +150,9 @@ class MCTSNode(TreeNode):
 
     def outcomes(self) -> list[tuple[int, float, MCTSNode | None]]:
         """Returns (outcome, probability, child) of a chance node: the expanded outcomes first."""
-        return [(each, self.probabilities[each], self.children.get(each)) for each in [*self.children, *self.list_actions()]]
+        return [
+            (each, self.probabilities[each], self.children.get(each)) for each in [*self.children, *self.list_actions()]
+        ]
 
     def _expand_at(self, index: int) -> MCTSNode:
         """Expands an unexpanded move, swapped with the first of them."""
@@ -357,7 +359,7 @@ class MCTS(BatchedSearch[MCTSNode]):
         return node
 
     def _open(self, leaf: MCTSNode, random: Random, record: Record | None, luck: Random) -> MCTSNode:
-        """Expansion: expands a move of the selected node, unless its value is exact or it is a new leaf behind chance."""
+        """Expansion: expands a move of the selected node, unless its value is exact or it is new (behind chance)."""
         if leaf.exact_values() is not None or leaf.is_new:
             return leaf
         if record is not None:

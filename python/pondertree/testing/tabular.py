@@ -33,8 +33,9 @@ class TabularGame:
     game may end; between them each position is an end with probability `end_chance`. `turn_order`: players alternate,
     are drawn at every position, or move twice in a row. With `rewards` the states have `rewards()`, by which alone the
     game is scored. Two players with `zero_sum` get results of -1, 0 or +1 that cancel; all other results are
-    independent numbers in [-1, 1]. With `chance` each position below the start is a chance node with that probability,
-    also two or more in a row; `outcomes` is the least and greatest number of their outcomes, which differ in probability.
+    independent numbers in [-1, 1]. With `chance` each position below the start is a chance node with that
+    probability, also two or more in a row; `outcomes` is the least and greatest number of their outcomes, which differ
+    in probability.
     """
 
     seed: int
