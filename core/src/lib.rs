@@ -57,4 +57,6 @@ pub use search::sequential_halving::Schedule;
 pub use search::snapshot::{Snapshot, SnapshotColumns};
 pub use search::terms::{ChoiceTerms, Term, Terms};
 pub use search::tree_search::{Stop, TreeSearch};
-pub use tree::{Edge, Edges, Link, Node, NodeIndex, Shape, Statistics, Tree, TreeColumns, WindowOptions, WindowRow, ROOT, UNPROVEN};
+pub use tree::{
+    Backup, Edge, Edges, Link, Node, NodeIndex, Shape, Statistics, Tree, TreeColumns, WindowOptions, WindowRow, ROOT, UNPROVEN,
+};

@@ -80,12 +80,22 @@ def check_outcome(action: int, scores: Scores | None, choice: ChoiceTerms) -> No
 
 def check_keys(choice: ChoiceTerms) -> None:
     rule, how = choice["rule"], choice["how"]
-    halving = {"considered_visits", "considered_actions"} if how == "halving" else set()
-    assert set(choice) == {*CHOICE, *halving} | (SHARED[rule] if how != "untried" else set())
+    extra = {"considered_visits", "considered_actions"} if how == "halving" else set()
+    normalizes = is_normalized(choice)
+    if normalizes:
+        extra = {"low", "scale"}
+    assert set(choice) == {*CHOICE, *extra} | (SHARED[rule] if how != "untried" else set())
     for edge in choice["edges"]:
         optional = (MODEL if rule == "gumbel" else set()) | ({"category"} if rule == "puct" else set())
         expected = KEYS[rule, "score" if how == "forced" else how]
+        if normalizes:
+            expected = expected - {"virtual_loss"} | {"normalized_q"}
         assert expected <= set(edge) <= expected | optional
+
+
+def is_normalized(choice: ChoiceTerms) -> bool:
+    """Whether UCB1 or PUCT scored values on the scale of the tree."""
+    return choice["rule"] in ("ucb1", "puct") and "scale" in choice
 
 
 def check_edge(choice: ChoiceTerms, edge: EdgeTerms) -> None:
@@ -101,6 +111,8 @@ def check_edge(choice: ChoiceTerms, edge: EdgeTerms) -> None:
             assert edge["q"] == (edge["total"] - edge["virtual_loss"]) / visits
         if choice["rule"] == "puct":
             assert edge["first_play_urgency"] == (visits == 0 and edge["proven"] is None)
+    elif is_normalized(choice) and edge["proven"] is not None:
+        assert edge["q"] == edge["proven"]
     elif edge["proven"] is None:
         assert edge["q"] == (edge["total"] / edge["visits"] if edge["visits"] else None)
     if "prior" in edge and "exploration" in edge:
@@ -112,6 +124,13 @@ def check_edge(choice: ChoiceTerms, edge: EdgeTerms) -> None:
 
 
 def score_of(choice: ChoiceTerms, edge: EdgeTerms, visits: int) -> float:
+    if is_normalized(choice):
+        if edge["q"] is not None:
+            assert edge["normalized_q"] == (edge["q"] - choice["low"]) * choice["scale"]
+        elif choice["rule"] == "ucb1":
+            assert edge["normalized_q"] == 0.0
+        assert edge.get("first_play_urgency", edge["q"] is None) == (edge["q"] is None)
+        return edge["normalized_q"] + edge["exploration"]
     if choice["rule"] in ("ucb1", "puct"):
         return edge["q"] + edge["exploration"]
     if choice["rule"] == "log_puct":

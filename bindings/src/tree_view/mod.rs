@@ -5,7 +5,7 @@ mod window;
 
 use numpy::{IntoPyArray, PyArray1};
 use pondertree_core::solvers::minimax::Verdict;
-use pondertree_core::{Error, Snapshot, WindowOptions, ROOT, UNPROVEN};
+use pondertree_core::{Backup, Error, Snapshot, WindowOptions, ROOT, UNPROVEN};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -163,6 +163,13 @@ impl TreeView {
     #[getter]
     fn has_categories(&self) -> bool {
         self.0.has_tags
+    }
+
+    /// The discount per move, and whether nodes are worth their best edge instead of the mean of their visits.
+    #[getter]
+    fn planning(&self) -> (f64, bool) {
+        let shape = self.0.tree().shape();
+        (shape.discount, shape.backup == Backup::Max)
     }
 
     /// N of the root.

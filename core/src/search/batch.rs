@@ -53,7 +53,7 @@ impl<W: World> SearchState<W> {
     /// Opens a batch unless one is open.
     fn open_batch(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) {
         self.prepare_root_with(tree, config, descent);
-        self.journal.begin(tree, self.simulations);
+        self.journal.begin(tree, self.simulations, self.bounds);
         if config.evaluates_root() && tree.root_visits == 0 && !backup::root_is_proven(tree) {
             if self.pending.is_empty() {
                 self.add_root(tree, descent);
@@ -121,6 +121,7 @@ impl<W: World> SearchState<W> {
             hints: Vec::new(),
             trace: Vec::new(),
             earned: 0.0,
+            weight: 1.0,
             luck: Random::new(0, Purpose::Outcome),
         });
         // Copied, so that the thread's buffer stays in its cache.
@@ -201,8 +202,8 @@ impl<W: World> SearchState<W> {
                     played_out = expand::per_player(value);
                     &played_out[..W::NUM_PLAYERS.min(2)]
                 }
-                None if W::HAS_REWARDS && leaf.earned != 0.0 => {
-                    played_out = expand::per_player(leaf.earned + rows.next().map_or(0.0, |row| row[0]));
+                None if leaf.earned != 0.0 || leaf.weight != 1.0 => {
+                    played_out = expand::per_player(leaf.earned + leaf.weight * rows.next().map_or(0.0, |row| row[0]));
                     &played_out[..W::NUM_PLAYERS.min(2)]
                 }
                 None => rows.next().unwrap_or(&[0.0, 0.0]),
@@ -239,11 +240,7 @@ impl<W: World> SearchState<W> {
                     order_edges(tree, ordering, node, &leaf.hints);
                 }
             }
-            if config.has_scalar_value() {
-                backup::zero_sum(tree, &leaf.path, row[0]);
-            } else {
-                backup::per_player(tree, &leaf.path, &mut row.to_vec());
-            }
+            self.back_up(tree, config, &leaf.path, row);
             if leaf.proof.is_some() && config.solves() {
                 backup::propagate_proof(tree, &leaf.path, |_, _| {});
             }
@@ -280,8 +277,8 @@ impl<W: World> SearchState<W> {
         }
         self.pending.clear();
         let slots: Vec<Option<u32>> = tree.indices().map(|node| tree.slot(node)).collect();
-        if let Some(simulations) = self.journal.roll_back(tree) {
-            self.simulations = simulations;
+        if let Some((simulations, bounds)) = self.journal.roll_back(tree) {
+            (self.simulations, self.bounds) = (simulations, bounds);
             self.trace.retain(|row| row.simulation < simulations);
         }
         released.extend(slots.into_iter().skip(tree.num_nodes()).flatten());
@@ -315,7 +312,7 @@ fn analyze_leaves<W: World>(threads: usize, config: &WorldConfig<W>, history_tab
                 Some(result) => Some(f64::from(if W::to_play(&leaf.state) == 0 { result.value } else { -result.value })),
                 None => {
                     let found = config.evaluate(&mut leaf.state, leaf.key);
-                    leaf.earned = if found.is_whole { 0.0 } else { found.value };
+                    (leaf.earned, leaf.weight) = if found.is_whole { (0.0, 1.0) } else { (found.value, found.weight) };
                     found.is_whole.then_some(found.value)
                 }
             };

@@ -43,6 +43,8 @@ impl PlayoutPolicy {
 pub(crate) struct LeafValue {
     /// The value for player 0; if it is not whole, the rewards of a playout that was cut off.
     pub value: f64,
+    /// The discount of the state as it is left.
+    pub weight: f64,
     /// Whether it is the whole value. Otherwise the external evaluator values the state as it is left: after a playout of at most
     /// `max_depth` moves.
     pub is_whole: bool,
@@ -52,12 +54,19 @@ impl<W: World> WorldConfig<W> {
     /// Evaluates the leaf `state`, changing it.
     #[inline]
     pub(crate) fn evaluate(&self, state: &mut W::State, simulation_key: u64) -> LeafValue {
-        let known = |value| LeafValue { value, is_whole: true };
+        let known = |value| LeafValue { value, weight: 1.0, is_whole: true };
         let mut random = Random::new(simulation_key, Purpose::Playout);
-        let mut playout = |max_depth| playout::<W>(state, self.playout_policy, &mut random, max_depth);
+        let mut weight = 1.0;
+        let mut playout = |max_depth| match self.discount {
+            1.0 => playout::<W>(state, self.playout_policy, &mut random, max_depth),
+            discount => discounted::<W>(state, self.playout_policy, &mut random, max_depth, discount, &mut weight),
+        };
         match self.leaf {
             // One that `max_depth` cuts off scores 0.
-            LeafKind::Playout => known(playout(self.max_depth.unwrap_or(u32::MAX)).value()),
+            LeafKind::Playout => {
+                let played = playout(self.max_depth.unwrap_or(u32::MAX));
+                known(played.rewards + weight * f64::from(played.result.unwrap_or(0)))
+            }
             LeafKind::Zero => known(0.0),
             LeafKind::Static => {
                 let value = self.analysis.as_deref().map_or(0.0, |analysis| analysis.value(state));
@@ -66,9 +75,10 @@ impl<W: World> WorldConfig<W> {
             LeafKind::External => match self.max_depth {
                 Some(most) if most > 0 => {
                     let played = playout(most);
-                    LeafValue { value: played.value(), is_whole: played.result.is_some() }
+                    let value = played.rewards + weight * f64::from(played.result.unwrap_or(0));
+                    LeafValue { value, weight, is_whole: played.result.is_some() }
                 }
-                _ => LeafValue { value: 0.0, is_whole: false },
+                _ => LeafValue { value: 0.0, weight, is_whole: false },
             },
         }
     }
@@ -84,6 +94,20 @@ pub fn playout<W: World>(state: &mut W::State, policy: PlayoutPolicy, random: &m
 }
 
 fn decisive<W: World>(state: &mut W::State, random: &mut Random, max_depth: u32) -> Playout {
+    discounted::<W>(state, PlayoutPolicy::Decisive, random, max_depth, 1.0, &mut 1.0)
+}
+
+/// `playout` with a discount per move, by which rewards are multiplied; `weight` becomes that of the last position, by which its
+/// value must be. Plays the same moves as `World::playout`.
+#[inline(never)]
+fn discounted<W: World>(
+    state: &mut W::State,
+    policy: PlayoutPolicy,
+    random: &mut Random,
+    max_depth: u32,
+    discount: f64,
+    weight: &mut f64,
+) -> Playout {
     let mut legal: Vec<Action> = Vec::new();
     let mut after = state.clone();
     let mut rewards = W::play_outcomes(state, random);
@@ -92,19 +116,25 @@ fn decisive<W: World>(state: &mut W::State, random: &mut Random, max_depth: u32)
             return Playout { result: Some(result), rewards };
         }
         W::legal_actions(state, &mut legal);
-        let winning = if W::to_play(state) == 0 { 1 } else { -1 };
-        let won = legal.iter().copied().find(|&action| {
-            after.clone_from(state);
-            W::play(&mut after, action);
-            W::outcome(&after) == Some(winning)
-        });
+        let won = match policy {
+            PlayoutPolicy::Random => None,
+            PlayoutPolicy::Decisive => {
+                let winning = if W::to_play(state) == 0 { 1 } else { -1 };
+                legal.iter().copied().find(|&action| {
+                    after.clone_from(state);
+                    W::play(&mut after, action);
+                    W::outcome(&after) == Some(winning)
+                })
+            }
+        };
         let action = won.unwrap_or_else(|| legal[random.choose(legal.len() as u32) as usize]);
         W::play(state, action);
         if W::HAS_REWARDS {
-            rewards += W::reward(state);
+            rewards += *weight * W::reward(state);
         }
+        *weight *= discount;
         if W::HAS_CHANCE {
-            rewards += W::play_outcomes(state, random);
+            rewards += *weight * W::play_outcomes(state, random);
         }
     }
     Playout { result: W::outcome(state), rewards }

@@ -24,8 +24,9 @@ pub(crate) struct PendingLeaf<S> {
     pub slot: u32,
     /// Its value for player 0, if known without the external evaluator.
     pub value: Option<f64>,
-    /// Rewards of player 0 in a playout from the leaf to the position to evaluate (compiled worlds).
+    /// Rewards of player 0 in a playout from the leaf to the position to evaluate, and the discount there (compiled worlds).
     pub earned: f64,
+    pub weight: f64,
     /// Random numbers of the outcomes on its way (external worlds).
     pub luck: Random,
     /// Its forced result, if the analysis found one.

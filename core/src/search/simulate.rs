@@ -70,11 +70,7 @@ impl<W: World> SearchState<W> {
             if config.trace {
                 self.record(self.simulations, &mut descent.trace, values);
             }
-            if is_scalar::<W>() {
-                backup::zero_sum(tree, &descent.path, value);
-            } else {
-                backup::per_player(tree, &descent.path, values);
-            }
+            self.back_up(tree, config, &descent.path, values);
             self.simulations += 1;
             if let Some(ordering) = &ordering {
                 self.history_table.update(tree, ordering, config.num_actions, &descent.path, value);
@@ -204,9 +200,10 @@ impl<W: World> SearchState<W> {
         }
         if config.has_scalar_value() {
             let value = header.exact();
-            backup::zero_sum(tree, &descent.path, if owner_in::<W>(header.to_play) == 0 { value } else { -value });
+            let value = if owner_in::<W>(header.to_play) == 0 { value } else { -value };
+            self.back_up(tree, config, &descent.path, &[value, -value]);
         } else {
-            backup::per_player(tree, &descent.path, &mut exact_values(tree, config, node));
+            self.back_up(tree, config, &descent.path, &exact_values(tree, config, node));
         }
         if header.proven != UNPROVEN && config.solves() {
             let journal = &mut self.journal;

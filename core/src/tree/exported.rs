@@ -5,7 +5,7 @@
 
 use super::columns::{Columns, RewardDiscount};
 use super::node::UNKNOWN;
-use super::{Link, Node, Shape, Tree, CHANCE, ROOT, UNPROVEN};
+use super::{Backup, Link, Node, Shape, Tree, CHANCE, ROOT, UNPROVEN};
 use crate::error::Error;
 
 /// Calls `$then!` with the columns of a tree: documentation, name, name in files, type, and entries per node or edge.
@@ -212,6 +212,12 @@ impl TreeColumns {
         if !(1..=255).contains(&shape.players) || shape.max_edges > usize::from(u16::MAX) {
             return Err("the shape is out of range".into());
         }
+        if !(0.0..=1.0).contains(&shape.discount) || (shape.backup == Backup::Max && shape.players != 1) {
+            return Err(format!(
+                "planning has the discount {} and backup {:?} for {} players",
+                shape.discount, shape.backup, shape.players
+            ));
+        }
         if shape.reward_width != 0 && (shape.model_columns || shape.reward_width != shape.players) {
             return Err("the shape has rewards for some players alone, or twice".into());
         }
@@ -267,7 +273,16 @@ mod tests {
     use super::*;
 
     fn shape() -> Shape {
-        Shape { max_edges: 4, players: 3, count_in_flight: true, slots: true, reward_width: 3, model_columns: false, player_values: true }
+        Shape {
+            max_edges: 4,
+            players: 3,
+            count_in_flight: true,
+            slots: true,
+            reward_width: 3,
+            player_values: true,
+            discount: 0.5,
+            ..Shape::default()
+        }
     }
 
     fn grown() -> Tree {

@@ -56,8 +56,23 @@ impl Element for Node {
     }
 }
 
-/// What a tree stores; fixed when the tree is created.
+/// What an expanded node is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backup {
+    /// The mean of its visits.
+    #[default]
+    Mean,
+    /// Its best visited edge (MaxUCT).
+    Max,
+}
+
+impl Backup {
+    /// The kinds by name.
+    pub const NAMES: [(Option<&'static str>, Self); 2] = [(Some("mean"), Self::Mean), (Some("max"), Self::Max)];
+}
+
+/// What a tree stores; fixed when the tree is created.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
     /// Upper bound of the edges of a node, except for outcomes of chance.
     pub max_edges: usize,
@@ -73,6 +88,26 @@ pub struct Shape {
     pub model_columns: bool,
     /// Whether nodes have values per player (all but two-player zero-sum games and learned models).
     pub player_values: bool,
+    /// Discount per move (learned models: 1, as their nodes have their own).
+    pub discount: f64,
+    /// What an expanded node is worth: W of an edge is N times what the move leads to.
+    pub backup: Backup,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self {
+            max_edges: 0,
+            players: 0,
+            count_in_flight: false,
+            slots: false,
+            reward_width: 0,
+            model_columns: false,
+            player_values: false,
+            discount: 1.0,
+            backup: Backup::Mean,
+        }
+    }
 }
 
 /// One tree.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.config import GumbelRule, SearchConfig, bounded_int, option, option_of
+from pondertree.config import GumbelRule, SearchConfig, bounded_float, bounded_int, option, option_of
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators.dispatch import as_evaluator
 from pondertree.game import GameInfo
@@ -39,8 +39,9 @@ class Gumbel(ModelSearch):
     are completed by the mixed value (`use_mixed_value`), rescaled to [0, 1] (`rescale_values`) and weighted by
     `(maxvisit_init + most visits) * value_scale`. `gumbel_scale=0`, or `add_noise=False`, sets the Gumbel numbers to 0;
     `gumbel` sets them: an array over all actions, or one for each row. A time limit truncates the schedule of
-    `num_simulations`. `discount` and `num_players` (see `MuZero`) apply to models; a game has its own. `chance` and
-    `chance_width` (see `UCT`) say how outcomes of chance nodes are visited; learned models have none.
+    `num_simulations`. `discount` is that of each move, by default 0.997 with a model and 1 in a game; `num_players`
+    (see `MuZero`) is for models. `chance` and `chance_width` (see `UCT`) say how outcomes of chance nodes are visited;
+    learned models have none.
     """
 
     default_temperature = 0.0
@@ -55,7 +56,7 @@ class Gumbel(ModelSearch):
     maxvisit_init: float = option_of(GumbelRule, "maxvisit_init")
     rescale_values: bool = option_of(GumbelRule, "rescale_values")
     use_mixed_value: bool = option_of(GumbelRule, "use_mixed_value")
-    discount: float = option_of(SearchConfig, "discount", 0.997)
+    discount: float = option(None, bounded_float(0.0, 1.0), optional=True)
     num_players: int | None = option(None, bounded_int(1, 2), optional=True)
     gumbel: Any = option(None, _numbers, optional=True)
     chance: str = option_of(SearchConfig, "chance")
@@ -67,6 +68,8 @@ class Gumbel(ModelSearch):
             raise InvalidArgumentError("Gumbel needs an evaluator or a model, and not both")
         if self.model is None and hasattr(self.evaluator, "initial_inference"):
             self.evaluator, self.model = None, self.evaluator
+        if self.discount is None:
+            self.discount = 1.0 if self.model is None else 0.997
         super().__post_init__()
 
     def config(self, info: GameInfo) -> SearchConfig:

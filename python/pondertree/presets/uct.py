@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pondertree import validation
-from pondertree.config import SearchConfig, Ucb1, option, option_of
+from pondertree.config import SearchConfig, Ucb1, discount_factor, option, option_of
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.evaluators.dispatch import as_evaluator
@@ -42,8 +42,11 @@ class UCT(Search):
     `chance_width` outcomes; otherwise, or with "sample", each is drawn. The look-ahead of `minimax_depth` and
     `forced_depth` stops there.
 
-    `c_param` = 1 suits values of about 1. If a game's rewards sum to much more, scale them down, or raise `c_param` to
-    about that size: otherwise good moves may be given up after one bad playout.
+    `c_param` = 1 suits values of about 1. With rewards of any other size, set `normalize="tree"`: Q is then mapped to
+    [0, 1] by the lowest and highest mean value of the tree, and leaves in flight count in N alone. `discount` is that
+    of each move: g = reward + discount * g, in games without rewards of the result. `backup="max"` values a position by
+    its best visited move instead of the mean of its visits, and a chance node by its mean (MaxUCT; Keller & Helmert
+    2013); it is for games of one player.
     """
 
     default_temperature = 0.0
@@ -57,6 +60,9 @@ class UCT(Search):
     forced_depth: int = option_of(SearchConfig, "forced_depth")
     chance: str = option_of(SearchConfig, "chance")
     chance_width: int = option_of(SearchConfig, "chance_width")
+    normalize: str | None = option_of(Ucb1, "normalize")
+    discount: float = option(1.0, discount_factor)
+    backup: str = option_of(SearchConfig, "backup")
 
     def config(self, info: GameInfo) -> SearchConfig:
         """Returns the configuration.
@@ -101,6 +107,8 @@ class UCT(Search):
             forced_depth=self.forced_depth,
             chance=self.chance,
             chance_width=self.chance_width,
+            discount=self.discount,
+            backup=self.backup,
             playout_policy=compiled_policy,
             python_policy=python_policy,
             analysis=analysis,

@@ -72,7 +72,8 @@ class MCTS(PriorSearch[PriorNode]):
     rescale_values: bool = True
     use_mixed_value: bool = True
     _: KW_ONLY
-    discount: float = 0.997
+    discount: float | None = None
+    """None: 0.997 with a learned model, and 1 with a network."""
     num_players: int = 1
     gumbel: Sequence[float] | None = None
     seed: int = 0
@@ -87,9 +88,10 @@ class MCTS(PriorSearch[PriorNode]):
         not_negative(gumbel_scale=self.gumbel_scale, value_scale=self.value_scale, maxvisit_init=self.maxvisit_init)
         self.base: PriorSearch[Any]
         if is_model(self.network):
-            self.base, self.solve = ModelSearch(self.network, self.discount, self.num_players), False
+            discount = 0.997 if self.discount is None else self.discount
+            self.base, self.solve = ModelSearch(self.network, discount, self.num_players), False
         else:
-            self.base = alphazero.MCTS(self.network)
+            self.base = alphazero.MCTS(self.network, discount=1.0 if self.discount is None else self.discount)
         self.chance_rule = ChanceRule(self.chance, self.chance_width)
         self.q_transform = QTransform(self.value_scale, self.maxvisit_init, self.rescale_values, self.use_mixed_value)
 

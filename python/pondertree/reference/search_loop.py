@@ -216,10 +216,15 @@ class PriorSearch(BatchedSearch[P], Generic[P]):
         if temperature > 0.0 and root.proven in (None, 0):
             policy = self._policy_at(root, temperature, best)
             action = list(policy)[draw(list(policy.values()), random)]
-        result = answer.make_result(root, action, best, tree.simulations - tree.first_simulation, tree.trace)
+        simulations = tree.simulations - tree.first_simulation
+        result = answer.make_result(root, action, best, simulations, tree.trace, self._value_of(root))
         result.policy = self._policy_of(root, best)
         result.root = tree.root
         return result
+
+    def _value_of(self, root: P) -> float:
+        """Returns the value of a root for its player to move: the mean of its visits by default."""
+        return root.mean_value
 
     def _best_move(self, tree: Tree[P], root: P, random: Random) -> int:
         """Returns the move at temperature 0."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
@@ -175,6 +176,32 @@ class SearchTree(Generic[N]):
     """Over the lifetime of the tree."""
     trace: list[TraceRow] | None = None
     playouts: Playouts = field(default_factory=Playouts)
+    low: float = math.inf
+    """The lowest mean value that a move has had since the tree was created or advanced, in searches that normalise."""
+    high: float = -math.inf
+    """The highest."""
+
+    def widen_bounds(self, leaf: N) -> None:
+        """Extends the bounds by the mean values of the moves on the path to a leaf, each for its chooser."""
+        node = leaf
+        while node.parent is not None:
+            self._include(node)
+            node = node.parent
+
+    def reset_bounds(self) -> None:
+        """Computes the bounds of the moves below the root: those of a kept subtree."""
+        self.low, self.high = math.inf, -math.inf
+        stack = [self.root]
+        while stack:
+            children = stack.pop().children.values()
+            for child in children:
+                self._include(child)
+            stack.extend(children)
+
+    def _include(self, node: N) -> None:
+        if node.visit_count > 0:
+            mean = node.total_for_chooser / node.visit_count
+            self.low, self.high = min(self.low, mean), max(self.high, mean)
 
 
 def prove_end(leaf: TreeNode) -> None:
