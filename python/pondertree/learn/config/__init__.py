@@ -1,7 +1,7 @@
 """Training configuration: sections, defaults per game, TOML files, and the trained game. Imports no PyTorch."""
 
 from pondertree.learn.config.defaults import default_config, usual_algorithm, with_defaults
-from pondertree.learn.config.game_spec import GameSpec, game_spec, next_state, read_observation
+from pondertree.learn.config.game_spec import GameSpec, game_spec, next_state, read_observation, start_of_training
 from pondertree.learn.config.schema import Config, config_file, data_of_text, field_names, read_config, text_of_config
 from pondertree.learn.config.sections import (
     OPPONENT,
@@ -33,6 +33,7 @@ __all__ = [
     "next_state",
     "read_config",
     "read_observation",
+    "start_of_training",
     "text_of_config",
     "usual_algorithm",
     "with_defaults",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -70,6 +71,7 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, model: boo
         factory = _by_name(name)
         # Compiled games have aliases and one canonical name.
         name = games.name_of(factory) or name
+        factory = start_of_training(factory)
     elif not callable(factory):
         raise InvalidArgumentError(f"factory must return a starting state when called, not {shown(factory)}")
     else:
@@ -97,6 +99,14 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, model: boo
             "such as (features,) or (planes, height, width)"
         )
     return GameSpec(name, factory, info, shape, _symmetries(info.name, state, shape))
+
+
+def start_of_training(factory: Callable[[], Any]) -> Callable[[], Any]:
+    """Returns a factory of the start of a compiled game from which openings begin: before the first chance node."""
+    game = games.registered(factory)
+    if game is None or game.opening_start is None:
+        return factory
+    return functools.partial(game.state, game.opening_start)
 
 
 def read_observation(state: Any, name: str) -> NDArray[np.float32]:

@@ -74,8 +74,9 @@ class SelfPlayConfig:
     """Largest false-positive rate at which resignation stays enabled."""
     solve: bool = option(False, validation.flag)
     """Keep proven results in self-play searches."""
-    chance: str = option("balanced", one_of("balanced", "sample"))
-    """Outcomes of dice or cards in searches: "balanced" by their probabilities, or "sample" at random."""
+    chance: str = option("sample", one_of("balanced", "sample"))
+    """Outcomes of chance nodes in searches: "sample" draws them, which is unbiased with few simulations; "balanced"
+    visits them in proportion to their probabilities, the first ones first."""
     threads: int = option(1, bounded_int(1, LARGE))
     """Engine threads per search."""
     workers: int = option(0, bounded_int(0, LARGE))

@@ -9,7 +9,7 @@ from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo, as_contract_error
 from pondertree.games.chance import draw_outcome, is_chance
 from pondertree.learn.config import GameSpec, next_state
-from pondertree.random import OUTCOME, Random
+from pondertree.random import OUTCOME, Random, draw
 
 
 def draw_outcomes(state: Any, info: GameInfo, key: int) -> tuple[Any, list[int], float]:
@@ -24,10 +24,17 @@ def draw_outcomes(state: Any, info: GameInfo, key: int) -> tuple[Any, list[int],
     random = Random(key, OUTCOME)
     with as_contract_error(info, "while drawing an outcome"):
         while is_chance(state):
-            drawn.append(draw_outcome(state, random))
+            drawn.append(_draw(state, random) if info.compiled else draw_outcome(state, random))
             state = next_state(state, drawn[-1])
             reward += reward_of(state, info)
     return state, drawn, reward
+
+
+def _draw(state: Any, random: Random) -> int:
+    """Returns the outcome that `draw_outcome` draws, without the checks that a game in Python needs."""
+    outcomes = state.chance_outcomes()
+    found: int = outcomes[draw([probability for _, probability in outcomes], random)][0]
+    return found
 
 
 def reward_of(state: Any, info: GameInfo) -> float:
