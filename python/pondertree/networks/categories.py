@@ -6,10 +6,21 @@ import math
 from dataclasses import dataclass
 
 import torch
+import torch.fx
 from torch.nn import functional
 
 from pondertree.models.support import Support
 from pondertree.networks.architecture import OUTCOMES
+
+
+def expected_numbers(logits: torch.Tensor, support: int) -> torch.Tensor:
+    """Returns the numbers [...] of logits [..., 2 support + 1]: the inverse transform of the expected atom."""
+    numbers: torch.Tensor = Support(support).to_scalar(logits.float())
+    return numbers
+
+
+# One node of a traced graph: its placeholders have no shape to check.
+torch.fx.wrap("expected_numbers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +47,7 @@ class Categories:
         if not self.support:
             shares = torch.softmax(logits.float(), dim=-1)
             return shares[..., 0] - shares[..., 2]
-        numbers: torch.Tensor = Support(self.support).to_scalar(logits.float())
-        return numbers
+        return expected_numbers(logits, self.support)
 
     def loss(self, logits: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
         """Returns the cross-entropy of each row: logits [B, count], targets [B]."""

@@ -62,8 +62,8 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, model: boo
     """Returns the spec of a configured game; raises a `PondertreeError` if it cannot be trained.
 
     `factory` gives the starting states, or Gymnasium environments, of a game that cannot be imported by name. `model`
-    is whether the algorithm plans in a learned model (MuZero; None: undecided): then environments can be trained, but no
-    games with chance nodes.
+    is whether the algorithm plans in a learned model (MuZero; None: undecided): then environments can be trained, but
+    no games with chance nodes.
     """
     if factory is None and name.startswith(PREFIX):
         return _environment(Environments(name.removeprefix(PREFIX)), model)
@@ -88,7 +88,8 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, model: boo
         raise InvalidArgumentError(f"game {name!r} cannot be trained: rewards can be learned in games of one player")
     if info.has_chance and model:
         raise InvalidArgumentError(
-            f"game {name!r} cannot be trained so: learned models have no chance nodes; use algorithm gumbel or alphazero"
+            f"game {name!r} cannot be trained so: learned models have no chance nodes; "
+            "use algorithm gumbel or alphazero"
         )
     if not hasattr(state, "observation"):
         raise GameContractError(f"{info.name} has no observation(): a network needs one, float32 of a fixed shape")
@@ -106,7 +107,8 @@ def start_of_training(factory: Callable[[], Any]) -> Callable[[], Any]:
     game = games.registered(factory)
     if game is None or game.opening_start is None:
         return factory
-    return functools.partial(game.state, game.opening_start)
+    state: Callable[..., Any] = game.state
+    return functools.partial(state, game.opening_start)
 
 
 def read_observation(state: Any, name: str) -> NDArray[np.float32]:

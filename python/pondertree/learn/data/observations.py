@@ -55,8 +55,9 @@ def packed_observations(game: GameRecord, spec: GameSpec) -> tuple[PackedObserva
     line, chance = game.line()
     opening = len(game.opening)
     if spec.info.compiled:
-        planes, numbers, players = (column[~chance][opening:] for column in packed_line(state, line))
-        return PackedObservations(planes, numbers), players
+        planes, numbers, players = packed_line(state, line)
+        searched = np.flatnonzero(~chance)[opening:]
+        return PackedObservations(planes[searched], numbers[searched]), players[searched]
     observations, to_play = [], []
     for move, is_outcome in zip(line.tolist(), chance.tolist(), strict=True):
         if not is_outcome and opening == 0:

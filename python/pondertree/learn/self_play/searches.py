@@ -66,9 +66,7 @@ def _gumbel_self_play_search(config: Config, info: GameInfo, evaluator: Any) -> 
     return _gumbel(config, evaluator, play.simulations, **options, **_options_of_game(config, info))
 
 
-def _gumbel_evaluation_search(
-    config: Config, info: GameInfo, evaluator: Any, simulations: int, solve: bool
-) -> Search:
+def _gumbel_evaluation_search(config: Config, info: GameInfo, evaluator: Any, simulations: int, solve: bool) -> Search:
     # Rewards of arbitrary size have no universal scale.
     scale = config.self_play.value_scale if info.has_rewards else EVALUATION_VALUE_SCALE
     options = {"gumbel_scale": 0.0, "value_scale": scale, "solve": solve, **_options_of_game(config, info)}
