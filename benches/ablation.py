@@ -43,8 +43,8 @@ TITLE = "## The engine without each mechanism"
 BAR = 1.05
 MIMALLOC = "MIMALLOC"
 
-#: Workloads with batches of trees that wait for a network, and those with many threads.
-PIPELINE = r"^(?!UCT|advance|200|Hybrid|.*Uniform|.*single rows)"
+#: Workloads whose rule has priors, and those with many threads.
+PRIORS = r"^(?!UCT|advance|200)"
 PARALLEL = r"threads$"
 
 
@@ -101,11 +101,8 @@ MECHANISMS = (
     Mechanism("huge pages", "slabs in ordinary pages", ("ablate-huge-pages",)),
     Mechanism("shards of slab pools", "one lock per pool", ("ablate-shards",), PARALLEL),
     Mechanism("vectors built in place", "a vector per chunk", ("ablate-parallel-vec",), r"trees"),
-    Mechanism("eight interleaved descents", "one", ("ablate-interleaving",), PIPELINE),
-    Mechanism("software prefetch", "none", ("ablate-prefetch",), PIPELINE),
-    Mechanism("interleaved descents and prefetch", "neither", ("ablate-interleaving", "ablate-prefetch"), PIPELINE),
     Mechanism("descents by AVX2", "by SSE2", ("ablate-avx2",)),
-    Mechanism("descents compiled per rule", "for any rule", ("ablate-specialization",), PIPELINE),
+    Mechanism("descents compiled per rule", "for any rule", ("ablate-specialization",), PRIORS),
     Mechanism("score masks of 4, 8, 16, 64", "of 64", ("ablate-ladder",)),
     Mechanism("score masks", "scores in memory", ("ablate-masks",)),
     Mechanism("Dirichlet noise in batches", "one proposal", ("ablate-noise-batches",), r"noise"),

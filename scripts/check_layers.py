@@ -17,7 +17,7 @@ LAYERS = {
     "runtime": [],
     "memory": [],
     "games": ["runtime"],
-    "tree": ["runtime", "memory"],
+    "tree": ["memory"],
     "solvers": ["games", "runtime"],
     "chess": ["games", "runtime"],
     "search": ["tree", "games", "solvers", "runtime"],

@@ -19,7 +19,7 @@ MAX_LINES = 450
 #: Identifiers of a former private vocabulary, and what the field calls them (ARCHITECTURE.md, glossary).
 RETIRED = {
     "thread pool, worker, parallel_for": "crew hand hands hire dismiss together",
-    "interleaved, simd, vector_math, parallel_vec, prefetch": "abreast wide elementary ahead",
+    "simd, vector_math, parallel_vec": "abreast wide elementary ahead",
     "leaf analysis, move ordering, HistoryTable, MoveCategory": "look experience Learned Kind",
     "SearchConfig": "Parts PartsArguments Settings Shared",
     "InferencePipeline, InferenceBuffer, requests, responses": "answers turns model_turns Turns Lane Line questions",

@@ -2,10 +2,10 @@
 //!
 //! Layers; each uses only those it names (`scripts/check_layers.py`):
 //!
-//! - `runtime`: random numbers, vector math, SIMD dispatch, prefetch, thread pool.
+//! - `runtime`: random numbers, vector math, SIMD dispatch, thread pool.
 //! - `memory`: pages, slabs and blocks of the trees.
 //! - `games` (runtime): the traits of games and worlds, the compiled games.
-//! - `tree` (runtime, memory): the arena of one search tree, its undo journal.
+//! - `tree` (memory): the arena of one search tree, its undo journal.
 //! - `solvers` (games, runtime): Connect 4, depth-limited minimax, forced moves.
 //! - `chess` (games, runtime): evaluation, exchanges, move categories, mates, endings. No other folder uses it.
 //! - `search` (tree, games, solvers, runtime): one tree search.
@@ -41,6 +41,7 @@ pub use runtime::thread_pool::parallel_for;
 #[cfg(feature = "rayon")]
 pub use runtime::thread_pool_ablation::{choose as choose_thread_pool, Backend as ThreadPoolBackend};
 pub use search::batch::StepResult;
+pub use search::chance::ChanceMode;
 pub use search::config::{SearchConfig, WorldConfig, LARGEST_REWARD};
 pub use search::evaluate::{playout, LeafKind, PlayoutPolicy};
 pub use search::expand_latent::ModelResponse;

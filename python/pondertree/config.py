@@ -266,7 +266,7 @@ class LeafAnalysisConfig(Protocol):
         ...
 
 
-_GAME_FIELDS = ("num_players", "zero_sum", "has_rewards", "num_actions")
+_GAME_FIELDS = ("num_players", "zero_sum", "has_rewards", "has_chance", "num_actions")
 _read_game = operator.attrgetter(*_GAME_FIELDS)
 
 
@@ -291,6 +291,10 @@ class SearchConfig:
     """Plies of the minimax guard on the chosen action; 0 is off."""
     forced_depth: int = option(0, bounded_int(0, 255))
     """Plies below the root in which only forced moves are searched."""
+    chance: str = option("balanced", one_of("balanced", "sample"))
+    """How outcomes of chance nodes are chosen: the greatest P / (n + 1), or sampled by P."""
+    chance_width: int = option(36, bounded_int(1, 65535))
+    """Outcomes of a chance node up to which the choice may be balanced; those of more are sampled."""
     discount: float = option(1.0, bounded_float(0.0, 1.0))
     """Discount of a learned model per move, unless the model gives its own."""
     noise: DirichletNoise = NO_NOISE

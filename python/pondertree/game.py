@@ -20,9 +20,13 @@ from pondertree._core import GAMES, LARGEST_REWARD
 from pondertree.errors import GameContractError, GameOverError, InvalidArgumentError, PondertreeError
 from pondertree.validation import shown
 
-
-#: `to_play` at a chance node.
+#: `to_play` at a chance node, whose next state is drawn from `chance_outcomes()`.
 CHANCE: Final = -1
+
+
+def perspective(player: int) -> int:
+    """Returns the player whose values a node has where `player` is to move: player 0 at chance nodes."""
+    return 0 if player == CHANCE else player
 
 
 @runtime_checkable
@@ -33,12 +37,13 @@ class Game(Protocol):
     `parse_action(text)`, `rewards()` (one number per player for the move that led here: a game that defines it is
     scored by rewards alone, and its end is worth 0), `zero_sum` (default: two players and no `rewards`),
     `simulateRandomPlayout(perspective_player, max_depth)` (the UCT specification: the game's own playout),
-    `symmetries()` (pairs of permutations of cells and of actions, as in `evaluators.Symmetry`; training uses them).
+    `symmetries()` (pairs of permutations of cells and of actions, as in `evaluators.Symmetry`; training uses them),
+    `chance_outcomes()` (pairs of an outcome and its probability, where `to_play` is `CHANCE`).
     """
 
     @property
     def to_play(self) -> int:
-        """The player to move, from 0."""
+        """The player to move, from 0; `CHANCE` (-1) at a chance node."""
         ...
 
     @property
@@ -57,11 +62,11 @@ class Game(Protocol):
         ...
 
     def legal_actions(self) -> Sequence[int]:
-        """The legal actions, each once, in a fixed order."""
+        """The legal actions, each once, in a fixed order; at a chance node its outcomes."""
         ...
 
     def play(self, action: int) -> Self:
-        """The state after a legal action."""
+        """The state after a legal action, or after an outcome of chance."""
         ...
 
     def returns(self) -> Sequence[float]:
@@ -124,10 +129,10 @@ class GameInfo:
     """The enumeration of move categories, in searches that assign them (Hybrid)."""
     policy_planes: int = 0
     """Actions per cell of an observation, if an action is `cell * policy_planes + plane` (compiled games); else 0."""
+    has_chance: bool = False
+    """Whether states may be chance nodes: they have `chance_outcomes()`."""
     is_learned_model: bool = False
     """Whether positions below the root are predictions of a learned model, whose actions may be illegal."""
-    has_chance: bool = False
-    """Whether there are chance nodes: states with `to_play == CHANCE` and `chance_outcomes()`."""
 
     @property
     def is_two_player_zero_sum(self) -> bool:
@@ -139,19 +144,9 @@ class GameInfo:
 _COMPILED_INFO: dict[tuple[type, tuple[int, int, int]], GameInfo] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """The properties of one state of a Python game that the engine needs."""
-
-    to_play: int
-    terminal: bool
-    returns: tuple[float, ...]
-    rewards: tuple[float, ...]
-    legal: list[int]
-
-
 REQUIRED = ("legal_actions", "play", "to_play", "is_terminal", "returns", "num_actions", "num_players")
 METHODS = ("legal_actions", "play", "returns")
+OPTIONAL_METHODS = ("rewards", "chance_outcomes")
 #: Hint for errors of `play` with an action that was legal.
 MUTATION_HINT = "does play() mutate the state? pondertree.testing.check_game tests it"
 
@@ -180,7 +175,7 @@ def describe(state: Any) -> GameInfo:
         )
     name = type(state).__name__
     has_rewards = _has(state, "rewards")
-    for method in (*METHODS, "rewards") if has_rewards else METHODS:
+    for method in (*METHODS, *(name for name in OPTIONAL_METHODS if _has(state, name))):
         if isinstance(getattr(type(state), method, None), (property, cached_property)):
             raise GameContractError(f"{name}.{method} is a property: make it a method")
         if not callable(getattr(state, method)):
@@ -193,36 +188,8 @@ def describe(state: Any) -> GameInfo:
     if not isinstance(zero_sum, bool):
         raise GameContractError(f"{name}.zero_sum is {shown(zero_sum)}: it must be True or False")
     has_chance = _has(state, "chance_outcomes")
-    return GameInfo(
-        name, False, _whole(state, "num_actions", 1, 65535), players, zero_sum, has_rewards, has_chance=has_chance
-    )
-
-
-def read_position(state: Any, info: GameInfo) -> Position:
-    """Reads all properties of a state of a Python game and checks their types."""
-    try:
-        terminal = is_over(state)
-        to_play = state.to_play
-        if type(to_play) is not int:
-            to_play = player_index(to_play, info)
-        rewards = check_rewards(state.rewards(), info) if info.has_rewards else ()
-        if terminal:
-            returns = (
-                (0.0,) * info.num_players if info.has_rewards else player_numbers(state.returns(), info, "returns()")
-            )
-            # `to_play` is arbitrary at an end; its value is stored for some valid player.
-            to_play = to_play if 0 <= to_play < info.num_players else 0
-            return Position(to_play, True, returns, rewards, [])
-        legal = action_list(state.legal_actions(), info)
-    except GameContractError:
-        raise
-    except Exception as error:
-        raise GameContractError(
-            f"{info.name} raised {type(error).__name__} while reading its state: {error}"
-        ) from error
-    check_player(to_play, info.num_players, info.name)
-    check_actions(legal, info.num_actions, info.name)
-    return Position(to_play, False, (0.0,) * info.num_players, rewards, legal)
+    actions = _whole(state, "num_actions", 1, 65535)
+    return GameInfo(name, False, actions, players, zero_sum, has_rewards, has_chance=has_chance)
 
 
 def check_player(to_play: int, num_players: int, name: str) -> None:

@@ -37,19 +37,19 @@ def test_ablation_measures_and_records(tmp_path: Path) -> None:
     libraries.mkdir()
     shutil.copytree(BENCHES, benches, ignore=shutil.ignore_patterns(".venv*", "out"))
     (tmp_path / "python").symlink_to(ROOT / "python")
-    for name in ("ours", "noise-batches", "prefetch"):
+    for name in ("ours", "noise-batches", "masks"):
         # Equal engines: the figures mean nothing.
         shutil.copy(str(_core.__file__), libraries / f"{name}.so")
     file = str(tmp_path / "rows.json")
     options = ["--built", str(libraries), "--tiny", "--threads", "2", "--json", file]
-    done = bench(benches, *options, "--only", "^(Dirichlet|software)", "--workload", r"trees x (4|8), noise")
+    done = bench(benches, *options, "--only", "^(Dirichlet|score masks /)", "--workload", r"trees x (4|8), noise")
     assert done.returncode == 0, done.stderr
     rows = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))["rows"]
     assert len(rows) == 8
     assert all(len(row["wall"]) == len(row["cpu"]) == 1 and row["wall"][0] > 0 for row in rows)
     assert bench(benches, "--record", file).returncode == 0
     page = (benches / "RESULTS.md").read_text(encoding="utf-8")
-    assert "| software prefetch | none | 4 |" in page
+    assert "| score masks | scores in memory | 4 |" in page
     assert bench(benches, "--record", file).returncode == 0
     assert (benches / "RESULTS.md").read_text(encoding="utf-8") == page
 

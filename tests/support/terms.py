@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from pondertree.trace import ChoiceTerms, EdgeTerms, TraceRow
+from pondertree.game import CHANCE
+from pondertree.trace import ChoiceTerms, EdgeTerms, Scores, TraceRow
 
 EDGE = {"action", "visits", "in_flight", "total", "proven"}
 PRIORS = {"prior", "clean_prior"}
@@ -24,6 +25,8 @@ KEYS = {
     ("log_puct", "score"): {*EDGE, *PRIORS, *MODEL, *SCORED, "normalized_q", "exploration"},
     ("gumbel", "score"): {*GUMBEL, "improved_policy", "visit_share"},
     ("gumbel", "halving"): {*GUMBEL, "gumbel", "logit", "scheduled_visits", "considered"},
+    ("chance", "balanced"): {*EDGE, "probability", "score"},
+    ("chance", "sample"): {*EDGE, "probability", "score"},
 }
 CHOICE = {"player", "visits", "rule", "how", "edges"}
 SHARED = {
@@ -31,6 +34,7 @@ SHARED = {
     "puct": {"exploration_weight"},
     "log_puct": {"exploration_weight", "low", "scale"},
     "gumbel": {"mixed_value", "sigma_weight", "low", "span"},
+    "chance": set(),
 }
 
 
@@ -41,6 +45,9 @@ def check_terms(rows: Sequence[TraceRow]) -> None:
         for action, scores, choice in zip(row["path"], row["scores"], row["terms"], strict=True):
             check_keys(choice)
             edges = {edge["action"]: edge for edge in choice["edges"]}
+            if choice["rule"] == "chance":
+                check_outcome(action, scores, choice)
+                continue
             if scores is None:
                 assert choice["how"] == "untried"
                 # In the order of categories, the first; else any.
@@ -54,6 +61,21 @@ def check_terms(rows: Sequence[TraceRow]) -> None:
             else:
                 assert scores == known
             check_chosen(choice, edges[action])
+
+
+def check_outcome(action: int, scores: Scores | None, choice: ChoiceTerms) -> None:
+    """The outcome of a balanced choice has the highest score, the lowest number of equals."""
+    assert choice["player"] == CHANCE
+    assert choice["how"] == ("sample" if scores is None else "balanced")
+    assert [edge["score"] for edge in choice["edges"]] == (
+        [None] * len(choice["edges"]) if scores is None else [score for _, score in scores]
+    )
+    assert action in {edge["action"] for edge in choice["edges"]}
+    assert choice["visits"] == sum(edge["visits"] + edge["in_flight"] for edge in choice["edges"])
+    if scores is not None:
+        for edge in choice["edges"]:
+            assert edge["score"] == edge["probability"] / (edge["visits"] + edge["in_flight"] + 1.0)
+        assert max(scores, key=lambda scored: (scored[1], -scored[0]))[0] == action
 
 
 def check_keys(choice: ChoiceTerms) -> None:

@@ -16,7 +16,7 @@ use crate::errors::OrPython;
 #[pyclass(frozen, module = "pondertree._core", skip_from_py_object)]
 pub struct TreeView(pub Snapshot);
 
-type NodeRow = (f64, u8, bool, Option<i8>, u16, u16, u16, u8, Option<u32>, Vec<f64>);
+type NodeRow = (f64, i16, bool, Option<i8>, u16, u16, u16, u8, Option<u32>, Vec<f64>);
 type EdgeColumns<'py> = (
     Bound<'py, PyArray1<u16>>,
     Bound<'py, PyArray1<u32>>,
@@ -51,7 +51,7 @@ impl TreeView {
 
 #[pymethods]
 impl TreeView {
-    /// Returns (raw value, to_play, end, proven, distance, number of edges, opened, forced_depth_left, slot, rewards) of a
+    /// Returns (raw value, to_play (-1: chance), end, proven, distance, number of edges, opened, forced_depth_left, slot, rewards) of a
     /// node.
     fn node(&self, node: u32) -> PyResult<NodeRow> {
         guarded(|| {
@@ -60,7 +60,7 @@ impl TreeView {
             let proven = (header.proven != UNPROVEN).then_some(header.proven);
             Ok((
                 header.raw_value,
-                header.to_play,
+                if header.is_chance() { -1 } else { i16::from(header.to_play) },
                 header.terminal,
                 proven,
                 header.distance,

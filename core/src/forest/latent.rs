@@ -180,7 +180,7 @@ impl Forest<Latent> {
                 let (tree, state) = search.split_mut();
                 state.apply_model(tree, config, |row| response.row(row, config.num_actions));
                 if gather && state.wants_more(tree, config) {
-                    state.gather(tree, config);
+                    state.gather(tree, config, 1);
                 }
             }
         });

@@ -13,7 +13,7 @@ use crate::games::analysis::Analyzed;
 use crate::games::{Compiled, World};
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::WorldConfig;
-use crate::search::interleaved::for_each_interleaved;
+use crate::search::expand::per_player;
 use crate::search::priors::{check_logits, priors, PolicyKind};
 use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
@@ -94,7 +94,7 @@ impl<G: Analyzed> Forest<Compiled<G>> {
 
     /// Applies the responses to the batch of group `index`, if given, and gathers the next batch into `requests`, if given. Returns
     /// None, and changes nothing, if the responses fail the fast check: NaN, +inf, no finite logit, a negative or infinite
-    /// probability, or |value| > 1 + `VALUE_TOLERANCE`. `apply` then validates in detail.
+    /// probability, or |value| > 1 + `VALUE_TOLERANCE` in a game without rewards. `apply` then validates in detail.
     ///
     /// # Errors
     /// `Error::Usage` if there is no such group, or the responses or requests do not have room for its rows.
@@ -120,7 +120,8 @@ impl<G: Analyzed> Forest<Compiled<G>> {
             if responses.numbers.len() < group.legal.len() * columns {
                 return Err(Error::Usage(format!("responses has no room for {} rows", group.legal.len())));
             }
-            if !are_valid(responses, &group.legal, columns, threads) {
+            let largest = if G::HAS_REWARDS { f32::MAX } else { 1.0 + VALUE_TOLERANCE };
+            if !are_valid(responses, &group.legal, columns, largest, threads) {
                 return Ok(None);
             }
         }
@@ -148,19 +149,19 @@ impl<G: Analyzed> Forest<Compiled<G>> {
                     priors: Vec::new(),
                 });
                 let mut writer = RequestWriter::new(layout, words, next_legal, overflow);
-                let expected_rows = counts.to_vec();
                 let mut has_open_batch = false;
-                let apply = |place: usize, tree: &mut Tree, search_state: &mut SearchState<Compiled<G>>| {
-                    let rows = expected_rows[place] as usize;
+                // A tree does all its work while it is cached.
+                for (search, rows) in trees.iter_mut().zip(counts) {
+                    let (tree, search_state) = search.split_mut();
                     if let Some(reader) = &mut reader {
-                        reader.apply(tree, search_state, config, rows);
+                        reader.apply(tree, search_state, config, *rows as usize);
                     }
-                };
-                for_each_interleaved(trees, config, gathers, apply, |place, tree, search_state| {
+                    if gathers && search_state.wants_leaves(tree, config) {
+                        search_state.gather(tree, config, 1);
+                    }
                     has_open_batch |= search_state.has_batch();
-                    // Written while the leaves are cached.
-                    counts[place] = if gathers { writer.write(tree, search_state) } else { 0 };
-                });
+                    *rows = if gathers { writer.write(tree, search_state) } else { 0 };
+                }
                 if has_open_batch {
                     open.store(true, Ordering::Relaxed);
                 }
@@ -180,7 +181,7 @@ impl<G: Analyzed> Forest<Compiled<G>> {
 }
 
 /// Returns whether all numbers are valid.
-fn are_valid(responses: Responses<'_>, legal: &[u16], columns: usize, threads: usize) -> bool {
+fn are_valid(responses: Responses<'_>, legal: &[u16], columns: usize, largest: f32, threads: usize) -> bool {
     // At least 512 rows per work item: validation is cheap compared with synchronisation.
     let size = legal.len().div_ceil(threads).max(512);
     parallel_all(threads, responses.numbers.chunks(size * columns).zip(legal.chunks(size)), |(numbers, legal)| {
@@ -192,7 +193,7 @@ fn are_valid(responses: Responses<'_>, legal: &[u16], columns: usize, threads: u
                 PolicyKind::Probabilities => (policy.iter().fold(false, |any, p| any | !(0.0..f32::INFINITY).contains(p)), true),
             };
             let value = row[columns - 1];
-            broken |= is_invalid | !possible | value.is_nan() | (value.abs() > 1.0 + VALUE_TOLERANCE);
+            broken |= is_invalid | !possible | value.is_nan() | (value.abs() > largest);
         }
         !broken
     })
@@ -242,9 +243,10 @@ impl ResponseReader<'_> {
         self.priors.clear();
         let waiting = search_state.pending.iter().filter(|leaf| leaf.value.is_none());
         for ((row, &legal), leaf) in own.chunks_exact(self.columns).zip(legal).zip(waiting) {
-            let value = f64::from(row[self.columns - 1]).clamp(-1.0, 1.0);
+            let value = f64::from(row[self.columns - 1]);
+            let value = if G::HAS_REWARDS { value } else { value.clamp(-1.0, 1.0) };
             let value = if leaf.state.to_play() == 0 { value } else { -value };
-            self.values.extend([value, -value]);
+            self.values.extend(&per_player(value)[..G::NUM_PLAYERS.min(2)]);
             let (legal, start) = (usize::from(legal), self.priors.len());
             self.priors.resize(start + legal, 0.0);
             // `are_valid` has validated the numbers.

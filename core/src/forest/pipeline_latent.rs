@@ -12,7 +12,6 @@ use crate::games::Latent;
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::WorldConfig;
 use crate::search::expand_latent::{LeafResponse, Logits};
-use crate::search::interleaved::for_each_interleaved;
 use crate::search::priors::check_logits;
 use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
@@ -106,29 +105,28 @@ impl Forest<Latent> {
                     (&numbers[rows.start * width..rows.end * width], columns, width)
                 });
                 let mut writer = RequestWriter { requests, slots: if gathers { &taken[rows] } else { &[] } };
-                let expected_rows = counts.to_vec();
                 let (mut same_row_count, mut has_open_batch) = (true, false);
-                let apply = |place: usize, tree: &mut Tree, search_state: &mut SearchState<Latent>| {
-                    let rows = expected_rows[place] as usize;
+                for (search, count) in trees.iter_mut().zip(counts) {
+                    let (tree, search_state) = search.split_mut();
                     if let Some((numbers, columns, width)) = &mut own {
-                        let (these, others) = numbers.split_at(rows * *width);
+                        let (these, others) = numbers.split_at(*count as usize * *width);
                         *numbers = others;
                         if search_state.has_batch() {
                             search_state.apply_model(tree, config, |row| columns.read(&these[row * *width..(row + 1) * *width]));
                         }
                     }
-                };
-                for_each_interleaved(trees, config, gathers, apply, |place, tree, search_state| {
+                    if gathers && search_state.wants_leaves(tree, config) {
+                        search_state.gather(tree, config, 1);
+                    }
                     has_open_batch |= search_state.has_batch();
                     let rows = search_state.pending.len() as u32;
                     // Usually as many as in the last batch.
-                    let count = &mut counts[place];
                     same_row_count &= rows == *count;
                     *count = rows;
                     if gathers && same_row_count {
                         writer.write(tree, search_state);
                     }
-                });
+                }
                 if has_open_batch {
                     open.store(true, Ordering::Relaxed);
                 }

@@ -23,7 +23,7 @@ pub trait World: Send + Sync + 'static {
     const NUM_PLAYERS: usize = 2;
     /// Whether moves of a compiled game have rewards, by which alone it is scored.
     const HAS_REWARDS: bool = false;
-    /// Whether a compiled game has chance nodes.
+    /// Whether there may be chance nodes.
     const HAS_CHANCE: bool = false;
     /// Upper bound of the outcomes of a chance node of a compiled game.
     const MAX_OUTCOMES: usize = 0;
@@ -128,6 +128,7 @@ impl World for PythonGame {
     type Analysis = NoAnalysis;
     const HAS_SLOTS: bool = true;
     const NEEDS_STEP: bool = true;
+    const HAS_CHANCE: bool = true;
 }
 
 /// The world of a learned model: positions are hidden states under slots, without rules.

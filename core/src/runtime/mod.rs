@@ -1,8 +1,7 @@
-//! No dependencies inside the crate: random numbers, vector math, SIMD dispatch, prefetch, thread pool.
+//! No dependencies inside the crate: random numbers, vector math, SIMD dispatch, thread pool.
 
 pub(crate) mod dirichlet;
 pub(crate) mod parallel_vec;
-pub(crate) mod prefetch;
 pub(crate) mod random;
 pub(crate) mod simd;
 pub(crate) mod thread_pool;

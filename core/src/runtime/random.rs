@@ -18,6 +18,8 @@ pub enum Purpose {
     Noise = 4,
     /// Gumbel variates at the root.
     Gumbel = 5,
+    /// Sampled outcomes of chance nodes.
+    Outcome = 6,
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood 2014), a bijection with good avalanche.

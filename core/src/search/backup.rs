@@ -2,7 +2,7 @@
 //! Signs follow the chooser, not the depth, so double moves, passes and more than two players need no special case.
 
 use crate::search::path::Step;
-use crate::tree::{NodeIndex, Tree, ROOT, UNPROVEN};
+use crate::tree::{Link, NodeIndex, Tree, ROOT, UNPROVEN};
 
 /// The lowest and highest mean value of a tree; `NO_BOUNDS` without any.
 pub(crate) type Bounds = (f64, f64);
@@ -60,7 +60,7 @@ pub(crate) fn propagate_proof(tree: &mut Tree, path: &[Step], mut before_change:
             return;
         }
         before_change(tree, *step);
-        let value = if child.to_play == step.chooser { child.proven } else { -child.proven };
+        let value = if child.owner() == step.chooser { child.proven } else { -child.proven };
         tree.set_proven(step.edge, value);
         tree.node_mut(step.node).has_proven_edge = true;
         if tree.node(step.node).proven != UNPROVEN {
@@ -73,11 +73,18 @@ pub(crate) fn propagate_proof(tree: &mut Tree, path: &[Step], mut before_change:
     }
 }
 
-/// Returns the result that the edges of `node` prove for the player to move, and its plies to the end.
+/// Returns the result that the edges of `node` prove for the player to move, and its plies to the end. A chance node is proven if all
+/// outcomes have the same result.
 pub(crate) fn solved_value(tree: &Tree, node: NodeIndex) -> Option<(i8, u16)> {
     let header = tree.node(node);
     let edges = tree.edges(header);
     let best = edges.links.iter().filter_map(|link| link.proven()).max()?;
+    if header.is_chance() {
+        let distance = |link: &Link| link.child().map_or(0, |child| tree.node(child).distance);
+        let is_common = edges.links.iter().all(|link| link.proven() == Some(best));
+        let longest = edges.links.iter().map(distance).max().unwrap_or(0);
+        return is_common.then_some((best, longest.saturating_add(1)));
+    }
     if best < 1 && edges.links.iter().any(|link| link.proven().is_none()) {
         return None;
     }

@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::games::analysis::LeafAnalysis;
 use crate::games::World;
-use crate::runtime::random::fold;
+use crate::runtime::random::{fold, Purpose, Random};
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::{WorldConfig, MAX_TERMINALS_PER_GATHER};
 use crate::search::move_ordering::{order_edges, HistoryTable};
@@ -12,37 +12,46 @@ use crate::search::path::count_in_flight;
 use crate::search::pending::PendingLeaf;
 use crate::search::select::{descend, Descent, Reached};
 use crate::search::tree_search::{SearchState, Stop, ROOT_EVALUATION};
-use crate::search::{backup, expand, interleaved, leaf_analysis};
+use crate::search::{backup, chance, expand, leaf_analysis};
 use crate::tree::{NodeIndex, Tree, ROOT};
 
-/// Minimum number of leaves per thread for `analyze_leaves_parallel`.
+/// Minimum number of leaves per thread for `analyze_leaves`.
 const MIN_SHARE: usize = 2;
 
 /// Result of one environment step.
 #[derive(Clone, Copy, Debug)]
 pub struct StepResult<'a> {
-    /// The player to move.
+    /// The player to move, or `CHANCE`.
     pub to_play: u8,
     /// The returns per player, if the game is over.
     pub returns: Option<&'a [f64]>,
     /// The rewards of the move per player; empty if the game has none.
     pub rewards: &'a [f64],
-    /// The legal actions, if the game is not over.
+    /// The legal actions, if the game is not over; at a chance node its outcomes.
     pub legal: &'a [u16],
+    /// The probabilities of the outcomes of a chance node.
+    pub probabilities: &'a [f64],
 }
 
 impl<W: World> SearchState<W> {
     /// Gathers until the batch is full: `in_flight` leaves, no simulation budget left, or a descent that ends at a leaf in flight.
-    /// External worlds gather one leaf at a time, because only `step` tells whether it is terminal.
-    pub(crate) fn gather(&mut self, tree: &mut Tree, config: &WorldConfig<W>) {
+    /// Leaves of compiled worlds are then analyzed, on up to `threads` threads. External worlds gather one leaf at a time, because
+    /// only `step` tells whether it is terminal.
+    pub(crate) fn gather(&mut self, tree: &mut Tree, config: &WorldConfig<W>, threads: usize) {
+        if self.awaits_step() {
+            return;
+        }
         self.with_descent(|this, descent| {
             this.open_batch(tree, config, descent);
-            this.continue_batch(tree, config, descent);
+            while this.gather_leaf(tree, config, descent) {}
         });
+        if !W::HAS_SLOTS {
+            analyze_leaves::<W>(threads, config, &self.history_table, &mut self.pending);
+        }
     }
 
     /// Opens a batch unless one is open.
-    pub(crate) fn open_batch(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) {
+    fn open_batch(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) {
         self.prepare_root_with(tree, config, descent);
         self.journal.begin(tree, self.simulations);
         if config.evaluates_root() && tree.root_visits == 0 && !backup::root_is_proven(tree) {
@@ -53,18 +62,8 @@ impl<W: World> SearchState<W> {
         }
     }
 
-    /// Gathers the rest of an open batch.
-    pub(crate) fn continue_batch(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) {
-        while self.begin_descent(tree, config, descent) {
-            let reached = descend::<W>(tree, config, descent, &mut self.journal);
-            if !self.finish_descent(tree, config, reached, descent) {
-                return;
-            }
-        }
-    }
-
-    /// Begins the next descent of the batch; false if the batch is full.
-    pub(crate) fn begin_descent(&mut self, tree: &Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> bool {
+    /// Runs the next descent of the batch; false if the batch is full, or its last leaf must be stepped outside first.
+    fn gather_leaf(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> bool {
         let in_flight = self.pending.len();
         self.full_batch |=
             in_flight >= config.in_flight as usize || self.terminals >= MAX_TERMINALS_PER_GATHER || !self.wants_more(tree, config);
@@ -73,37 +72,25 @@ impl<W: World> SearchState<W> {
         }
         let key = fold(self.key, self.simulations + in_flight as u64);
         self.return_to_root(tree, config, key, descent);
-        true
-    }
-
-    /// Handles the end of a descent; false if the batch must be stepped outside before it continues.
-    pub(crate) fn finish_descent(
-        &mut self,
-        tree: &mut Tree,
-        config: &WorldConfig<W>,
-        reached: Reached,
-        descent: &mut Descent<W::State>,
-    ) -> bool {
-        match reached {
-            Reached::InFlight => self.full_batch = true,
-            Reached::Exact(node) => {
-                self.terminals += 1;
-                self.back_up_exact(tree, config, node, descent);
+        let exact = match descend::<W>(tree, config, descent, &mut self.journal) {
+            Reached::New if W::HAS_SLOTS => {
+                self.add_pending(tree, key, None, descent);
+                return !W::NEEDS_STEP;
             }
-            Reached::New => {
-                let key = fold(self.key, self.simulations + self.pending.len() as u64);
-                if W::HAS_SLOTS {
-                    self.add_pending(tree, key, None, descent);
-                    return !W::NEEDS_STEP;
-                }
-                if let Some(node) = self.expand_terminal(tree, config, descent) {
-                    self.terminals += 1;
-                    self.back_up_exact(tree, config, node, descent);
-                } else {
-                    let node = self.expand_leaf(tree, config, descent);
-                    self.add_pending(tree, key, node, descent);
-                }
+            Reached::New => self.expand_terminal(tree, config, descent),
+            Reached::Exact(node) => Some(node),
+            Reached::InFlight => {
+                self.full_batch = true;
+                return false;
             }
+        };
+        // The batch continues after terminal positions.
+        if let Some(node) = exact {
+            self.terminals += 1;
+            self.back_up_exact(tree, config, node, descent);
+        } else {
+            let node = self.expand_leaf(tree, config, descent);
+            self.add_pending(tree, key, node, descent);
         }
         true
     }
@@ -133,6 +120,8 @@ impl<W: World> SearchState<W> {
             proof: None,
             hints: Vec::new(),
             trace: Vec::new(),
+            earned: 0.0,
+            luck: Random::new(0, Purpose::Outcome),
         });
         // Copied, so that the thread's buffer stays in its cache.
         leaf.path.clone_from(&descent.path);
@@ -140,6 +129,14 @@ impl<W: World> SearchState<W> {
         std::mem::swap(&mut leaf.trace, &mut descent.trace);
         (leaf.simulation, leaf.key, leaf.node, leaf.slot) = (simulation, key, node, u32::MAX);
         (leaf.value, leaf.proof) = (None, None);
+        if W::NEEDS_STEP {
+            leaf.luck = descent.luck().clone();
+        }
+    }
+
+    /// Returns whether the leaf gathered last must be stepped outside, also once more behind a chance node.
+    pub(crate) fn awaits_step(&self) -> bool {
+        W::NEEDS_STEP && self.pending.last().is_some_and(|leaf| leaf.node.is_none())
     }
 
     /// Returns the nodes whose edges wait for priors.
@@ -157,7 +154,11 @@ impl<W: World> SearchState<W> {
         } else {
             let node = tree.add_node(result.to_play);
             tree.set_child(last.edge, node);
-            tree.add_edges(node, result.legal);
+            if tree.node(node).is_chance() {
+                chance::add_outcomes(tree, node, result.legal, result.probabilities.iter().copied());
+            } else {
+                tree.add_edges(node, result.legal);
+            }
             node
         };
         tree.set_slot(node, leaf.slot);
@@ -166,13 +167,21 @@ impl<W: World> SearchState<W> {
         }
         if result.returns.is_some() {
             count_in_flight(tree, &leaf.path, -1);
-            let mut descents = interleaved::borrow_descents::<W>(&self.root);
-            std::mem::swap(&mut descents[0].path, &mut leaf.path);
-            std::mem::swap(&mut descents[0].trace, &mut leaf.trace);
-            self.pending.drop_last();
-            self.terminals += 1;
-            self.back_up_exact(tree, config, node, &mut descents[0]);
-            interleaved::return_descents::<W>(descents);
+            self.with_descent(|this, descent| {
+                if let Some(leaf) = this.pending.last_mut() {
+                    std::mem::swap(&mut descent.path, &mut leaf.path);
+                    std::mem::swap(&mut descent.trace, &mut leaf.trace);
+                }
+                this.pending.drop_last();
+                this.terminals += 1;
+                this.back_up_exact(tree, config, node, descent);
+            });
+        } else if tree.node(node).is_chance() {
+            // The position of its outcome is the next one to step.
+            let (step, record) = chance::follow(tree, config, node, &mut leaf.luck, &mut self.journal);
+            leaf.path.push(step);
+            leaf.trace.extend(record);
+            leaf.slot = u32::MAX;
         } else {
             leaf.node = Some(node);
         }
@@ -189,8 +198,12 @@ impl<W: World> SearchState<W> {
             let played_out;
             let row = match leaf.value {
                 Some(value) => {
-                    played_out = [value, -value];
-                    &played_out[..]
+                    played_out = expand::per_player(value);
+                    &played_out[..W::NUM_PLAYERS.min(2)]
+                }
+                None if W::HAS_REWARDS && leaf.earned != 0.0 => {
+                    played_out = expand::per_player(leaf.earned + rows.next().map_or(0.0, |row| row[0]));
+                    &played_out[..W::NUM_PLAYERS.min(2)]
                 }
                 None => rows.next().unwrap_or(&[0.0, 0.0]),
             };
@@ -286,33 +299,28 @@ impl<W: World> SearchState<W> {
         stop: Stop<'_>,
     ) {
         while self.simulations < until_simulation && self.wants_more(tree, config) && !stop() {
-            self.gather(tree, config);
-            analyze_leaves_parallel::<W>(threads, config, &self.history_table, &mut self.pending);
+            self.gather(tree, config, threads);
             self.apply(tree, config, &[], &[]);
         }
     }
 }
 
-/// Analyzes the pending leaves, and values those with an evaluation inside the engine.
-pub(crate) fn analyze_leaves<W: World>(config: &WorldConfig<W>, history_table: &HistoryTable, leaves: &mut [PendingLeaf<W::State>]) {
-    for leaf in leaves {
-        leaf.proof = leaf_analysis::analyze_position::<W>(config, history_table, &leaf.state, leaf.path.len(), &mut leaf.hints);
-        leaf.value = match leaf.proof {
-            Some(result) => Some(f64::from(if W::to_play(&leaf.state) == 0 { result.value } else { -result.value })),
-            None => config.evaluate(&mut leaf.state, leaf.key),
-        };
-    }
-}
-
-/// `analyze_leaves` on up to `threads` threads, each with a share of the leaves.
-fn analyze_leaves_parallel<W: World>(
-    threads: usize,
-    config: &WorldConfig<W>,
-    history_table: &HistoryTable,
-    leaves: &mut [PendingLeaf<W::State>],
-) {
+/// Analyzes the pending leaves, and values those with an evaluation inside the engine, on up to `threads` threads.
+fn analyze_leaves<W: World>(threads: usize, config: &WorldConfig<W>, history_table: &HistoryTable, leaves: &mut [PendingLeaf<W::State>]) {
     let share = leaves.len().div_ceil(threads).max(MIN_SHARE);
-    parallel_for(threads, leaves.chunks_mut(share), |leaves| analyze_leaves::<W>(config, history_table, leaves));
+    parallel_for(threads, leaves.chunks_mut(share), |leaves| {
+        for leaf in leaves {
+            leaf.proof = leaf_analysis::analyze_position::<W>(config, history_table, &leaf.state, leaf.path.len(), &mut leaf.hints);
+            leaf.value = match leaf.proof {
+                Some(result) => Some(f64::from(if W::to_play(&leaf.state) == 0 { result.value } else { -result.value })),
+                None => {
+                    let found = config.evaluate(&mut leaf.state, leaf.key);
+                    leaf.earned = if found.is_whole { 0.0 } else { found.value };
+                    found.is_whole.then_some(found.value)
+                }
+            };
+        }
+    });
 }
 
 /// Upper bound of the size of a leaf's value: rewards of up to `LARGEST_REWARD` summed by a playout, without overflow in W.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::games::analysis::LeafAnalysis;
 use crate::games::World;
+use crate::search::chance::ChanceMode;
 use crate::search::evaluate::{LeafKind, PlayoutPolicy};
 use crate::search::score::Rule;
 use crate::tree::Shape;
@@ -43,6 +44,12 @@ macro_rules! search_config_fields {
             zero_sum: bool,
             /// Whether moves pay rewards; terminal positions then pay nothing.
             has_rewards: bool,
+            /// Whether the game has chance nodes.
+            has_chance: bool,
+            /// How outcomes of chance nodes are chosen.
+            chance: ChanceMode,
+            /// Outcomes up to which a choice may be balanced.
+            chance_width: u32 = 1..=65_535,
             /// Discount per move where a learned model gives none.
             discount: f64 = 0.0..=1.0,
             /// Size of the action space.
@@ -173,11 +180,22 @@ impl<W: World> WorldConfig<W> {
         self.solve && self.has_scalar_value()
     }
 
+    /// Returns the upper bound of the nodes that a simulation adds, beyond which trees may grow by further chance nodes in a row.
+    #[inline]
+    #[must_use]
+    pub(crate) fn nodes_per_simulation(&self) -> usize {
+        if W::HAS_CHANCE && self.has_chance {
+            2
+        } else {
+            1
+        }
+    }
+
     /// Returns what a tree of this search stores.
     #[must_use]
     pub(crate) fn shape(&self) -> Shape {
         Shape {
-            max_edges: W::MAX_LEGAL.map_or(self.num_actions, |most| most.min(self.num_actions)),
+            max_edges: W::MAX_LEGAL.map_or(self.num_actions, |most| most.min(self.num_actions)).max(W::MAX_OUTCOMES),
             players: self.num_players,
             count_in_flight: self.in_flight > 1,
             slots: W::HAS_SLOTS,

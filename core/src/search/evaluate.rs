@@ -38,25 +38,38 @@ impl PlayoutPolicy {
     pub const NAMES: [(Option<&'static str>, Self); 2] = [(Some("random"), Self::Random), (Some("decisive"), Self::Decisive)];
 }
 
+/// The value of a leaf by the engine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeafValue {
+    /// The value for player 0; if it is not whole, the rewards of a playout that was cut off.
+    pub value: f64,
+    /// Whether it is the whole value. Otherwise the external evaluator values the state as it is left: after a playout of at most
+    /// `max_depth` moves.
+    pub is_whole: bool,
+}
+
 impl<W: World> WorldConfig<W> {
-    /// Evaluates the leaf `state`, changing it. Returns the value for player 0, or None if the external evaluator must value `state`
-    /// as it is left: after a playout of at most `max_depth` moves.
+    /// Evaluates the leaf `state`, changing it.
     #[inline]
-    pub(crate) fn evaluate(&self, state: &mut W::State, simulation_key: u64) -> Option<f64> {
+    pub(crate) fn evaluate(&self, state: &mut W::State, simulation_key: u64) -> LeafValue {
+        let known = |value| LeafValue { value, is_whole: true };
         let mut random = Random::new(simulation_key, Purpose::Playout);
         let mut playout = |max_depth| playout::<W>(state, self.playout_policy, &mut random, max_depth);
         match self.leaf {
             // One that `max_depth` cuts off scores 0.
-            LeafKind::Playout => Some(playout(self.max_depth.unwrap_or(u32::MAX)).value()),
-            LeafKind::Zero => Some(0.0),
+            LeafKind::Playout => known(playout(self.max_depth.unwrap_or(u32::MAX)).value()),
+            LeafKind::Zero => known(0.0),
             LeafKind::Static => {
                 let value = self.analysis.as_deref().map_or(0.0, |analysis| analysis.value(state));
-                Some(if W::to_play(state) == 0 { value } else { -value })
+                known(if W::to_play(state) == 0 { value } else { -value })
             }
-            LeafKind::External => {
-                let played = playout(self.max_depth.filter(|&most| most > 0)?);
-                played.result.map(|_| played.value())
-            }
+            LeafKind::External => match self.max_depth {
+                Some(most) if most > 0 => {
+                    let played = playout(most);
+                    LeafValue { value: played.value(), is_whole: played.result.is_some() }
+                }
+                _ => LeafValue { value: 0.0, is_whole: false },
+            },
         }
     }
 }

@@ -2,12 +2,12 @@
 
 pub(crate) mod backup;
 pub(crate) mod batch;
+pub(crate) mod chance;
 pub(crate) mod config;
 pub(crate) mod evaluate;
 pub(crate) mod expand;
 pub(crate) mod expand_latent;
 pub(crate) mod fields;
-pub(crate) mod interleaved;
 pub(crate) mod leaf_analysis;
 pub(crate) mod move_ordering;
 pub(crate) mod noise;

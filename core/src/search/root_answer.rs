@@ -257,7 +257,8 @@ pub(crate) fn principal_variation(tree: &Tree, proof_line: &[u16], first: usize)
         line.push(edges.actions[at]);
         let Some(child) = edges.links[at].child() else { break };
         node = tree.node(child);
-        place = line_place(tree, &tree.edges(node), node.proven);
+        // Chance does not choose the shortest way: its line is the most visited one.
+        place = line_place(tree, &tree.edges(node), if node.is_chance() { UNPROVEN } else { node.proven });
     }
     line
 }

@@ -1,17 +1,21 @@
 //! Selection: the descent from the root to a leaf by the scores of the edges.
 
+use std::any::Any;
+use std::cell::Cell;
+
 use crate::games::analysis::MoveHint;
 use crate::games::World;
 use crate::runtime::random::{Purpose, Random};
 #[cfg(target_arch = "x86_64")]
 use crate::runtime::simd;
 use crate::search::backup::{Bounds, NO_BOUNDS};
+use crate::search::chance::owner_in;
 use crate::search::config::WorldConfig;
-use crate::search::expand;
 use crate::search::path::{Step, TraceStep};
-use crate::search::score::{Choice, ANY};
+use crate::search::score::{Choice, ANY, LOG_PUCT, PUCT};
 use crate::search::terms::{ChoiceTerms, RecordedChoice};
 use crate::search::tree_search::SearchState;
+use crate::search::{chance, expand};
 use crate::tree::journal::Journal;
 use crate::tree::{NodeIndex, Tree, ROOT};
 
@@ -41,15 +45,17 @@ pub(crate) struct Descent<S> {
     pub scheduled_terms: Option<ChoiceTerms>,
     /// The scores of the last choice.
     pub scores: Vec<f64>,
+    /// Outcomes of the last expanded chance node.
+    pub outcomes: Vec<(u16, f64)>,
     /// Hints of the legal moves at the end of the path.
     pub hints: Vec<MoveHint>,
-    pub(super) cursor: Cursor,
+    cursor: Cursor,
 }
 
 /// The current node of a descent.
 #[derive(Clone, Debug)]
-pub(super) struct Cursor {
-    pub(super) node: NodeIndex,
+struct Cursor {
+    node: NodeIndex,
     /// N of the edge that leads here.
     edge_visits: u32,
     /// `edge_visits` plus leaves in flight.
@@ -59,6 +65,8 @@ pub(super) struct Cursor {
     forced_depth: u8,
     bounds: Bounds,
     random: Random,
+    /// Random numbers of outcomes of chance.
+    luck: Random,
 }
 
 impl<S> Descent<S> {
@@ -72,6 +80,7 @@ impl<S> Descent<S> {
             forced_depth: 0,
             bounds: NO_BOUNDS,
             random: Random::new(0, Purpose::Select),
+            luck: Random::new(0, Purpose::Outcome),
         };
         Self {
             path: Vec::new(),
@@ -80,13 +89,32 @@ impl<S> Descent<S> {
             trace: Vec::new(),
             scheduled_terms: None,
             scores: Vec::new(),
+            outcomes: Vec::new(),
             hints: Vec::new(),
             cursor,
         }
     }
+
+    /// Returns the random numbers of the outcomes that may follow.
+    pub(crate) fn luck(&self) -> &Random {
+        &self.cursor.luck
+    }
+}
+
+thread_local! {
+    /// The descent of the world that this thread searched last, for its buffers: trees have none.
+    static DESCENT: Cell<Option<Box<dyn Any>>> = const { Cell::new(None) };
 }
 
 impl<W: World> SearchState<W> {
+    /// Calls `work` with this thread's descent, whose content is arbitrary.
+    pub(crate) fn with_descent(&mut self, work: impl FnOnce(&mut Self, &mut Descent<W::State>)) {
+        let last = DESCENT.take().and_then(|descent| descent.downcast().ok());
+        let mut descent: Box<Descent<W::State>> = last.unwrap_or_else(|| Box::new(Descent::new(self.root.clone())));
+        work(self, &mut descent);
+        DESCENT.set(Some(descent));
+    }
+
     /// Returns `descent` to the root for the next simulation, whose random numbers have `key`.
     #[inline]
     pub(crate) fn return_to_root(&self, tree: &Tree, config: &WorldConfig<W>, key: u64, descent: &mut Descent<W::State>) {
@@ -103,6 +131,7 @@ impl<W: World> SearchState<W> {
             forced_depth: self.forced_depth,
             bounds: self.bounds,
             random: Random::new(key, Purpose::Select),
+            luck: if W::HAS_CHANCE { Random::new(key, Purpose::Outcome) } else { descent.cursor.luck.clone() },
         };
     }
 
@@ -127,40 +156,58 @@ impl<W: World> SearchState<W> {
     }
 }
 
-/// Descends from the root, after `return_to_root`.
+/// Descends from the root, after `return_to_root`, by code compiled for the rule.
 pub(crate) fn descend<W: World>(
     tree: &mut Tree,
     config: &WorldConfig<W>,
     descent: &mut Descent<W::State>,
     journal: &mut Journal,
 ) -> Reached {
-    if config.trace {
-        return descend_portable::<W, true>(tree, config, descent, journal);
+    match config.rule.id() {
+        _ if config.trace => descend_portable::<W, ANY, true>(tree, config, descent, journal),
+        _ if cfg!(feature = "ablate-specialization") => descend_by::<W, ANY>(tree, config, descent, journal),
+        PUCT => descend_by::<W, PUCT>(tree, config, descent, journal),
+        LOG_PUCT => descend_by::<W, LOG_PUCT>(tree, config, descent, journal),
+        _ => descend_by::<W, ANY>(tree, config, descent, journal),
     }
+}
+
+#[inline(always)]
+fn descend_by<W: World, const ID: u8>(
+    tree: &mut Tree,
+    config: &WorldConfig<W>,
+    descent: &mut Descent<W::State>,
+    journal: &mut Journal,
+) -> Reached {
     #[cfg(target_arch = "x86_64")]
     if simd::is_available() && !cfg!(feature = "ablate-avx2") {
         #[expect(unsafe_code, reason = "the same arithmetic in AVX2 registers, selected at run time")]
         // SAFETY: the CPU supports the target features of this function.
-        return unsafe { descend_avx2::<W>(tree, config, descent, journal) };
+        return unsafe { descend_avx2::<W, ID>(tree, config, descent, journal) };
     }
-    descend_portable::<W, false>(tree, config, descent, journal)
+    descend_portable::<W, ID, false>(tree, config, descent, journal)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-fn descend_avx2<W: World>(tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
-    descend_portable::<W, false>(tree, config, descent, journal)
+fn descend_avx2<W: World, const ID: u8>(
+    tree: &mut Tree,
+    config: &WorldConfig<W>,
+    descent: &mut Descent<W::State>,
+    journal: &mut Journal,
+) -> Reached {
+    descend_portable::<W, ID, false>(tree, config, descent, journal)
 }
 
 #[inline(always)]
-fn descend_portable<W: World, const RECORDS: bool>(
+fn descend_portable<W: World, const ID: u8, const RECORDS: bool>(
     tree: &mut Tree,
     config: &WorldConfig<W>,
     descent: &mut Descent<W::State>,
     journal: &mut Journal,
 ) -> Reached {
     loop {
-        if let Some(reached) = step::<W, ANY, RECORDS>(tree, config, descent, journal) {
+        if let Some(reached) = step::<W, ID, RECORDS>(tree, config, descent, journal) {
             return reached;
         }
     }
@@ -169,7 +216,7 @@ fn descend_portable<W: World, const RECORDS: bool>(
 /// One choice of a descent. It changes the tree in two ways, both journalled: it may open an untried edge, and a leaf visited for
 /// the second time gets its node. Code that `RECORDS` choices is separate, so that other descents do not pay for it.
 #[inline(always)]
-pub(super) fn step<W: World, const ID: u8, const RECORDS: bool>(
+fn step<W: World, const ID: u8, const RECORDS: bool>(
     tree: &mut Tree,
     config: &WorldConfig<W>,
     descent: &mut Descent<W::State>,
@@ -177,17 +224,19 @@ pub(super) fn step<W: World, const ID: u8, const RECORDS: bool>(
 ) -> Option<Reached> {
     let index = descent.cursor.node;
     let node = *tree.node(index);
+    let is_chance = W::HAS_CHANCE && node.is_chance();
     if !descent.path.is_empty() {
         if node.is_exact() {
             return Some(Reached::Exact(index));
         }
-        if descent.cursor.edge_visits == 0 {
+        if descent.cursor.edge_visits == 0 && !is_chance {
             return Some(Reached::InFlight);
         }
     }
     let visits = descent.cursor.visits;
     let in_prefix = node.opened < u16::from(node.ordered_prefix);
     let place = match descent.cursor.scheduled_edge.take() {
+        _ if is_chance => chance::choose(tree, config, &node, &mut descent.cursor.luck),
         Some(place) => place,
         None if in_prefix => node.opened as usize,
         None => {
@@ -216,11 +265,17 @@ pub(super) fn step<W: World, const ID: u8, const RECORDS: bool>(
         journal.swap(node.edge(node.opened as usize), edge);
         edge = tree.open(index, edge);
     }
-    descent.path.push(Step { node: index, edge, chooser: node.to_play });
+    descent.path.push(Step { node: index, edge, chooser: owner_in::<W>(node.to_play) });
     if !W::HAS_SLOTS {
         W::play(&mut descent.state, tree.action(edge));
     }
     if is_untried {
+        if !W::HAS_SLOTS && chance::is_chance::<W>(&descent.state) && W::outcome(&descent.state).is_none() {
+            journal.edge(tree, edge);
+            descent.cursor.node = expand::chance_node::<W>(tree, &descent.state, edge, &mut descent.legal, &mut descent.outcomes);
+            (descent.cursor.edge_visits, descent.cursor.visits) = (0, 0);
+            return None;
+        }
         return Some(Reached::New);
     }
     let (edge_visits, link) = tree.visits_and_link(edge);
@@ -243,6 +298,10 @@ pub(super) fn step<W: World, const ID: u8, const RECORDS: bool>(
 #[inline(never)]
 fn record<W: World>(tree: &Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>, place: usize) {
     let Cursor { node: index, visits, bounds, .. } = descent.cursor;
+    if tree.node(index).is_chance() {
+        descent.trace.push(chance::recorded(tree, config, tree.node(index), visits, place));
+        return;
+    }
     let choice = RecordedChoice::new(tree, config, index, visits, bounds);
     let (node, actions) = (choice.node, choice.edges().actions);
     let in_prefix = node.opened < u16::from(node.ordered_prefix);

@@ -2,7 +2,6 @@
 //! sequential halving of the simulations among them.
 
 use crate::error::Error;
-use crate::runtime::prefetch;
 use crate::runtime::random::{fold, Purpose, Random};
 use crate::search::score::gumbel::{counted, RecordedBonus};
 use crate::search::score::{CompletedQ, Gumbel};
@@ -11,9 +10,6 @@ use crate::tree::{Edges, Node, Tree, ROOT};
 
 /// Lower bound of scores, so that a move with a vanishing prior still compares.
 const MIN_SCORE: f64 = -1e9;
-
-/// Number of root candidates that are prefetched; the likeliest come first.
-const PREFETCHED: usize = 16;
 
 /// A root move in a schedule.
 #[derive(Clone, Copy, Debug)]
@@ -63,13 +59,6 @@ fn considered_visits(moves: u32, simulations: u64) -> Vec<u32> {
 }
 
 impl Schedule {
-    /// Prefetches what a choice reads, if the schedule itself is cached.
-    #[inline]
-    pub fn prefetch(&self) {
-        prefetch::slice(&self.moves[..self.moves.len().min(PREFETCHED)]);
-        prefetch::slice(&self.ranks[..self.ranks.len().min(4 * PREFETCHED)]);
-    }
-
     /// Creates the schedule of the next `simulations` of a tree whose root has priors. `given` are Gumbel numbers by action, drawn if
     /// None; both are multiplied by the rule's scale.
     #[must_use]

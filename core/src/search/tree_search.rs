@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 
 use crate::games::analysis::LeafAnalysis;
 use crate::games::World;
-use crate::runtime::prefetch;
 use crate::search::backup;
 use crate::search::backup::{Bounds, NO_BOUNDS};
 use crate::search::config::WorldConfig;
@@ -244,51 +243,6 @@ impl<W: World> TreeSearch<W> {
     }
 }
 
-impl<W: World> TreeSearch<W> {
-    // Each level finds in the cache what the previous one has prefetched, so they are called a few trees apart.
-
-    /// Prefetches the search state.
-    #[inline]
-    pub fn prefetch_struct(&self) {
-        prefetch::slice(std::slice::from_ref(self));
-    }
-
-    /// Prefetches the pending leaves and the tree's header.
-    #[inline]
-    pub fn prefetch_header_and_leaves(&self) {
-        prefetch::slice(&self.search_state.pending);
-        self.tree.prefetch_header(W::HAS_SLOTS);
-        if let Some(schedule) = &self.search_state.schedule {
-            prefetch::slice::<Schedule>(std::slice::from_ref(schedule));
-        }
-    }
-
-    /// Prefetches the paths of the leaves and the tree's block lists.
-    #[inline]
-    pub fn prefetch_paths(&self) {
-        for leaf in self.search_state.pending.iter() {
-            prefetch::slice(&leaf.path);
-        }
-        self.tree.prefetch_blocks();
-        if let Some(schedule) = &self.search_state.schedule {
-            schedule.prefetch();
-        }
-    }
-
-    /// Prefetches the nodes and edges of the paths, and the memory of the next node.
-    #[inline]
-    pub fn prefetch_path_nodes(&self) {
-        for leaf in self.search_state.pending.iter() {
-            for step in &leaf.path {
-                self.tree.prefetch_choice(step.node, step.edge);
-            }
-            if let Some(node) = leaf.node {
-                self.tree.prefetch_growth(node);
-            }
-        }
-    }
-}
-
 impl<W: World> SearchState<W> {
     /// Returns whether another simulation is wanted and possible.
     #[inline]
@@ -297,8 +251,14 @@ impl<W: World> SearchState<W> {
         let started = self.simulations + self.pending.len() as u64;
         started < self.simulation_limit
             && tree.node(ROOT).proven == UNPROVEN
-            && tree.has_room(self.pending.len() + 1, config.max_tree_bytes, config.max_positions)
+            && tree.has_room((self.pending.len() + 1) * config.nodes_per_simulation(), config.max_tree_bytes, config.max_positions)
             && !(config.early_stop && started % SIMULATIONS_PER_CHECK == 0 && self.leader_cannot_be_overtaken(tree))
+    }
+
+    /// Returns whether `gather` may add leaves to the batch, or must open one.
+    #[inline]
+    pub(crate) fn wants_leaves(&self, tree: &Tree, config: &WorldConfig<W>) -> bool {
+        !self.full_batch && (self.wants_more(tree, config) || !self.pending.is_empty())
     }
 
     /// Returns whether the second most visited move cannot overtake the first with the remaining simulations.

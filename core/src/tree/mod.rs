@@ -16,7 +16,6 @@ mod edges;
 mod exported;
 pub(crate) mod journal;
 mod node;
-mod prefetch;
 mod traversal;
 mod untried;
 mod window;
@@ -31,6 +30,7 @@ pub use exported::TreeColumns;
 pub(crate) use traversal::depths;
 pub(crate) use traversal::node_depths;
 
+pub(crate) use node::{owner, CHANCE};
 pub use node::{Link, Node, UNPROVEN};
 use node::{EMPTY_NODE, UNKNOWN};
 pub use window::{WindowOptions, WindowRow};
@@ -59,7 +59,7 @@ impl Element for Node {
 /// What a tree stores; fixed when the tree is created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// Upper bound of the edges of a node.
+    /// Upper bound of the edges of a node, except for outcomes of chance.
     pub max_edges: usize,
     /// Number of players.
     pub players: usize,
@@ -75,19 +75,18 @@ pub struct Shape {
     pub player_values: bool,
 }
 
-/// One tree. The fields that every simulation reads come first, so that they share few cache lines (`prefetch_header`).
+/// One tree.
 #[derive(Clone, Debug)]
-#[repr(C)]
 pub struct Tree {
+    shape: Shape,
     nodes: Vec<Block<Node>>,
-    edges: EdgeArena,
     num_nodes: u32,
+    edges: EdgeArena,
+    columns: Columns,
     /// N of the root: the visits of its edges, plus 1 if the root was evaluated.
     pub root_visits: u32,
     /// Number of positions: the root and every opened edge.
     pub positions: u32,
-    shape: Shape,
-    columns: Columns,
 }
 
 /// The extent of a tree at one time, for `Tree::truncate`.
@@ -212,9 +211,10 @@ impl Tree {
         index
     }
 
-    /// Adds the untried edges of `node`, one per action.
+    /// Adds the untried edges of `node`, one per action; at a chance node one per outcome, which may be more than
+    /// `Shape::max_edges`.
     pub fn add_edges(&mut self, node: NodeIndex, actions: &[u16]) {
-        debug_assert!(actions.len() <= self.shape.max_edges);
+        debug_assert!(actions.len() <= self.shape.max_edges || self.node(node).is_chance());
         let first_edge = self.edges.add(actions);
         let header = self.node_mut(node);
         header.max_untried_prior = UNKNOWN;

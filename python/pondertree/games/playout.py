@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from pondertree import validation
 from pondertree.errors import EvaluationError
+from pondertree.games.chance import CHANCE, draw_outcome
 from pondertree.games.game_state import LARGEST_REWARD, State, end_values, listed_actions, rewards_of
 from pondertree.random import PLAYOUT, Random, draw
 
@@ -58,6 +59,9 @@ def random_playout(
 ) -> tuple[list[float] | None, State]:
     """Plays random moves, or those of `policy`, to the end or for `max_depth` moves; returns (values, last state).
 
+    At chance nodes outcomes are drawn by their probabilities. They do not count as moves, and no playout is truncated
+    there.
+
     Values are one per player, the sums of rewards in a game with rewards, and None if the playout was truncated.
     Without `max_depth`, more than `MAX_PLAYOUT_LENGTH` moves are an error.
     """
@@ -74,11 +78,14 @@ def _play(
     earned = [0.0] * state.num_players
     longest = MAX_PLAYOUT_LENGTH if max_depth is None else max_depth
     depth = 0
-    while not (ended := state.is_terminal) and depth < longest:
-        legal = listed_actions(state)
-        action = legal[random.choose(len(legal))] if policy is None else _follow(policy, state, legal, random)
+    while not (ended := state.is_terminal) and (depth < longest or state.to_play == CHANCE):
+        if state.to_play == CHANCE:
+            action = draw_outcome(state, random)
+        else:
+            legal = listed_actions(state)
+            action = legal[random.choose(len(legal))] if policy is None else _follow(policy, state, legal, random)
+            depth += 1
         state = state.play(action)
-        depth += 1
         rewards = rewards_of(state)
         if rewards is not None:
             earned = [e + r for e, r in zip(earned, rewards, strict=True)]

@@ -39,7 +39,8 @@ class Gumbel(ModelSearch):
     are completed by the mixed value (`use_mixed_value`), rescaled to [0, 1] (`rescale_values`) and weighted by
     `(maxvisit_init + most visits) * value_scale`. `gumbel_scale=0`, or `add_noise=False`, sets the Gumbel numbers to 0;
     `gumbel` sets them: an array over all actions, or one for each row. A time limit truncates the schedule of
-    `num_simulations`. `discount` and `num_players` (see `MuZero`) apply to models; a game has its own.
+    `num_simulations`. `discount` and `num_players` (see `MuZero`) apply to models; a game has its own. `chance` and
+    `chance_width` (see `UCT`) say how outcomes of chance nodes are visited; learned models have none.
     """
 
     default_temperature = 0.0
@@ -57,6 +58,8 @@ class Gumbel(ModelSearch):
     discount: float = option_of(SearchConfig, "discount", 0.997)
     num_players: int | None = option(None, bounded_int(1, 2), optional=True)
     gumbel: Any = option(None, _numbers, optional=True)
+    chance: str = option_of(SearchConfig, "chance")
+    chance_width: int = option_of(SearchConfig, "chance_width")
     model: Any = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -77,6 +80,8 @@ class Gumbel(ModelSearch):
             leaf=leaf,
             analysis=analysis,
             evaluator=self.evaluator if leaf == "external" else None,
+            chance=self.chance,
+            chance_width=self.chance_width,
         )
 
     def __repr__(self) -> str:

@@ -38,6 +38,10 @@ class UCT(Search):
     The chosen move is the most visited one, checked by a minimax search of `minimax_depth` plies. `forced_depth` plies
     below the root, only immediate wins and replies to immediate threats are searched, where there are any.
 
+    At chance nodes outcomes are visited as `chance` says: "balanced", in proportion to their probabilities, up to
+    `chance_width` outcomes; otherwise, or with "sample", each is drawn. The look-ahead of `minimax_depth` and
+    `forced_depth` stops there.
+
     `c_param` = 1 suits values of about 1. If a game's rewards sum to much more, scale them down, or raise `c_param` to
     about that size: otherwise good moves may be given up after one bad playout.
     """
@@ -51,6 +55,8 @@ class UCT(Search):
     playout_policy: str | Callable[[Any], Any] | None = option(None, check_playout_policy, optional=True)
     minimax_depth: int = option_of(SearchConfig, "minimax_depth")
     forced_depth: int = option_of(SearchConfig, "forced_depth")
+    chance: str = option_of(SearchConfig, "chance")
+    chance_width: int = option_of(SearchConfig, "chance_width")
 
     def config(self, info: GameInfo) -> SearchConfig:
         """Returns the configuration.
@@ -93,6 +99,8 @@ class UCT(Search):
             max_depth=max_depth,
             minimax_depth=self.minimax_depth,
             forced_depth=self.forced_depth,
+            chance=self.chance,
+            chance_width=self.chance_width,
             playout_policy=compiled_policy,
             python_policy=python_policy,
             analysis=analysis,

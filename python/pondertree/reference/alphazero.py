@@ -17,11 +17,13 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 from pondertree.config import parse_tagged_number
+from pondertree.games.chance import refuse_chance
 from pondertree.games.chess_interop import adapt_state, to_state
 from pondertree.games.game_state import State
-from pondertree.random import Random, fold, tree_key
+from pondertree.random import OUTCOME, Random, fold, tree_key
 from pondertree.reference import answer, search_loop
 from pondertree.reference.answer import policy_at
+from pondertree.reference.chance import ChanceRule
 from pondertree.reference.node import Node
 from pondertree.reference.noise import dirichlet
 from pondertree.reference.priors import Rollout, Uniform, evaluate_positions, float32, highest, priors_of
@@ -64,7 +66,8 @@ class MCTS(NoisySearch[Node]):
     `dirichlet_alpha` is the concentration per move, or `("total", alpha)`, which is divided by the number of moves.
     `fpu` is the value of an unvisited move, or `("parent", reduction)`, which is subtracted from the parent's value.
     `parent_visits` defines N(s): "node", the visits of the node; "edges", the sum over its moves. With
-    `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations.
+    `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations. Outcomes of chance nodes
+    are visited as `chance` says: "balanced" up to `chance_width` outcomes, or by "sample".
     """
 
     rule: ClassVar[str] = "puct"
@@ -82,6 +85,8 @@ class MCTS(NoisySearch[Node]):
     seed: int = 0
     solve: bool = True
     in_flight: int = 1
+    chance: str = "balanced"
+    chance_width: int = 36
     calls: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -94,6 +99,7 @@ class MCTS(NoisySearch[Node]):
         self.noise_fraction = number(self.dirichlet_epsilon, "dirichlet_epsilon", least=0.0, most=1.0)
         if self.parent_visits not in ("node", "edges"):
             raise ValueError(f'parent_visits must be "node" or "edges", not {self.parent_visits!r}')
+        self.chance_rule = ChanceRule(self.chance, self.chance_width)
 
     def search(self, game: Any, temperature: float = 1.0, add_noise: bool = False) -> Any:
         """Runs the search and returns the selected move: an int, or a `chess.Move` for a `ChessGame` or a board."""
@@ -141,6 +147,7 @@ class MCTS(NoisySearch[Node]):
         tree.root, tree.first_simulation = self._advance_root(tree.root, action), tree.simulations
 
     def _make_root(self, state: State, root_input: RootInput = NO_INPUT) -> Node:
+        refuse_chance(state)
         return Node.of_root(state, root_input.root_actions)
 
     def _advance_root(self, root: Node, action: int, root_input: RootInput = NO_INPUT) -> Node:
@@ -159,10 +166,16 @@ class MCTS(NoisySearch[Node]):
 
     # --- The four steps of a simulation ---------------------------------------------------------------------
 
-    def _select(self, root: Node, random: Random, record: Record | None = None) -> Node:
-        """SELECT: descends by the highest score to a leaf, an end or a proven node; ties are broken at random."""
+    def _select(self, root: Node, random: Random, record: Record | None = None, luck: Random | None = None) -> Node:
+        """SELECT: descends by the highest score to a leaf, an end or a proven node; ties are broken at random.
+
+        At chance nodes the descent follows an outcome, sampled from `luck` or balanced (`chance`).
+        """
         node = root
         while node.children and node.proven is None:
+            if node.is_chance:
+                node = node.try_move(self.chance_rule.choose(node, luck or Random(0, OUTCOME), record))
+                continue
             scores = self._scores(node)
             forced = self._forced(node) if node is root and self.forced_playouts > 0.0 else None
             if record is not None:
@@ -250,11 +263,11 @@ class MCTS(NoisySearch[Node]):
         node: Node | None = leaf
         while node is not None:
             node.visit_count += 1
-            node.total_value += values[node.to_play]
+            node.total_value += values[node.owner]
             if node.parent is not None:
                 if node.rewards is not None:
                     # A reward counts for the move that earns it and for all moves before.
                     values = [r + v for r, v in zip(node.rewards, values, strict=True)]
                 if node.chooser_value is not None:
-                    node.chooser_value += values[node.parent.to_play]
+                    node.chooser_value += values[node.chooser]
             node = node.parent

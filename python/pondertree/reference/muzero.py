@@ -180,7 +180,7 @@ class MCTS(ModelSearch):
 
     # --- The steps of a simulation --------------------------------------------------------------------------
 
-    def _descend(self, tree: SearchTree[Node], random: Random, record: Record | None) -> Node:
+    def _descend(self, tree: SearchTree[Node], random: Random, record: Record | None, luck: Random) -> Node:
         """Selection: descends by the highest score to an unexpanded node."""
         node = tree.root
         while node.expanded():

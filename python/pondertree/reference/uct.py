@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
+from pondertree.games.chance import is_chance, read_outcomes, refuse_chance
 from pondertree.games.dict_state import DictState
 from pondertree.games.game_state import (
     State,
@@ -27,10 +28,11 @@ from pondertree.games.game_state import (
 )
 from pondertree.games.lookahead import forced_actions, minimax
 from pondertree.games.playout import PlayoutPolicy, evaluate, random_playout, simulate_leaves
-from pondertree.random import ANSWER, SELECT, Random, fold, tree_key
+from pondertree.random import ANSWER, OUTCOME, SELECT, Random, fold, tree_key
 from pondertree.reference import answer
-from pondertree.reference.priors import highest
-from pondertree.reference.search_loop import BatchedSearch, at_least, not_negative
+from pondertree.reference.chance import ChanceRule
+from pondertree.reference.priors import float32, highest
+from pondertree.reference.search_loop import BatchedSearch, at_least, not_negative, refuse_chance_root
 from pondertree.reference.terms import Record, choice, excluded_losses, scored, untried, virtual_loss
 from pondertree.reference.tree import SearchTree, TreeNode
 from pondertree.trace import ChoiceTerms, EdgeTerms
@@ -86,6 +88,8 @@ class MCTSNode(TreeNode):
     end: list[float] | None = field(init=False)
     proven: int | None = None
     distance: int = 0
+    probabilities: dict[int, float] = field(default_factory=dict, init=False, repr=False)
+    """At a chance node, the probability of each outcome in 32 bits."""
     own_random: Random | None = field(default=None, init=False, repr=False)
     """At a root: the default generator of `expand` and `best_child`."""
 
@@ -93,6 +97,9 @@ class MCTSNode(TreeNode):
         self.to_play = self.state.to_play
         self.rewards = rewards_of(self.state)
         self.end = None if self.parent is None else end_in_search(self.state)
+        if self.end is None and is_chance(self.state):
+            self.probabilities = {outcome: float32(p) for outcome, p in zip(*read_outcomes(self.state), strict=True)}
+            self.untried = list(self.probabilities)
 
     @property
     def total_for_chooser(self) -> float:
@@ -124,7 +131,21 @@ class MCTSNode(TreeNode):
         untried = self.list_actions()
         if not untried:
             raise ValueError("the node is fully expanded: all its moves have a child")
-        index = (random or self.tree_random()).choose(len(untried))
+        return self._expand_at((random or self.tree_random()).choose(len(untried)))
+
+    def try_outcome(self, outcome: int) -> MCTSNode:
+        """Returns the child of an outcome of chance, expanded if it has none."""
+        return self.children.get(outcome) or self._expand_at(self.list_actions().index(outcome))
+
+    def outcomes(self) -> list[tuple[int, float, MCTSNode | None]]:
+        """Returns (outcome, probability, child) of a chance node: the expanded outcomes first."""
+        return [
+            (each, self.probabilities[each], self.children.get(each)) for each in [*self.children, *self.list_actions()]
+        ]
+
+    def _expand_at(self, index: int) -> MCTSNode:
+        """Expands an unexpanded move, swapped with the first of them."""
+        untried = self.list_actions()
         untried[0], untried[index] = untried[index], untried[0]
         action = untried.pop(0)
         child = MCTSNode(self.state.play(action), self, max(self.forced_depth_left - 1, 0), action=action)
@@ -203,7 +224,8 @@ class MCTS(BatchedSearch[MCTSNode]):
     `max_depth` cuts playouts; `evaluator` evaluates the leaf (`max_depth` None or 0) or the position where a playout
     was cut; `playout_policy` chooses playout moves; `minimax_depth` is the depth of the minimax guard on the final
     move; `forced_depth` is the number of plies below the root that are restricted to forced moves. `solve=False`,
-    `in_flight=1` is the specification to the letter. With a `game` of functions, states are dicts: see `DictState`.
+    `in_flight=1` is the specification to the letter. Outcomes of chance nodes are visited as `chance` says: "balanced"
+    up to `chance_width` outcomes, or by "sample". With a `game` of functions, states are dicts: see `DictState`.
     """
 
     num_simulations: int = 1000
@@ -217,6 +239,8 @@ class MCTS(BatchedSearch[MCTSNode]):
     seed: int = 0
     solve: bool = True
     in_flight: int = 1
+    chance: str = "balanced"
+    chance_width: int = 36
     game: Any = None
     calls: int = field(default=0, init=False)
 
@@ -225,6 +249,7 @@ class MCTS(BatchedSearch[MCTSNode]):
         at_least(0, minimax_depth=self.minimax_depth, forced_depth=self.forced_depth)
         at_least(1, in_flight=self.in_flight)
         not_negative(c_param=self.c_param)
+        self.chance_rule = ChanceRule(self.chance, self.chance_width)
 
     def search(self, state: Any) -> int:
         """Returns the move to play. Each call draws new random numbers."""
@@ -244,6 +269,7 @@ class MCTS(BatchedSearch[MCTSNode]):
         """Creates a tree that consists of the root, restricted to `root_actions`."""
         state = self._state(state)
         refuse_end(state)
+        refuse_chance(state)
         root = MCTSNode(state, forced_depth_left=self.forced_depth if is_zero_sum(state) else 0)
         if root_actions is not None:
             root.list_actions(root_actions)
@@ -251,6 +277,7 @@ class MCTS(BatchedSearch[MCTSNode]):
 
     def simulate(self, tree: Tree, num_simulations: int) -> None:
         """Runs `num_simulations` more; fewer if the root is proven. After an exception the tree must be discarded."""
+        refuse_chance_root(tree)
         limit = tree.simulations + num_simulations
         while tree.simulations < limit and tree.root.proven is None:
             pending = self._collect_leaves(tree, limit)
@@ -269,21 +296,41 @@ class MCTS(BatchedSearch[MCTSNode]):
             raise ValueError(f"a state that is a {type(state).__name__} needs the functions of its game: give game=")
         return DictState(state, self.game)
 
-    def _select(self, root: MCTSNode, random: Random | None = None, record: Record | None = None) -> MCTSNode:
-        """Selection: descends to a node with an unexpanded move, an end, a proven node or a leaf in flight."""
+    def _select(
+        self,
+        root: MCTSNode,
+        random: Random | None = None,
+        record: Record | None = None,
+        luck: Random | None = None,
+    ) -> MCTSNode:
+        """Selection: descends to a node with an unexpanded move, an end, a proven node or a leaf in flight.
+
+        At a chance node the descent follows an outcome (`chance`), which may lead to a new leaf.
+        """
         node = root
-        while node.exact_values() is None and not node.is_pending and not node.list_actions():
-            node = node.best_child(self.c_param, random, record)
+        while node.exact_values() is None and not node.is_pending and not node.is_new:
+            if node.is_chance:
+                node = self._through_chance(node, luck or Random(0, OUTCOME), record)
+            elif node.list_actions():
+                break
+            else:
+                node = node.best_child(self.c_param, random, record)
         return node
 
-    def _open(self, leaf: MCTSNode, random: Random, record: Record | None) -> MCTSNode:
-        """Expansion: expands a move of the selected node, unless its value is exact."""
-        if leaf.exact_values() is not None:
+    def _open(self, leaf: MCTSNode, random: Random, record: Record | None, luck: Random) -> MCTSNode:
+        """Expansion: expands a move of the selected node, unless its value is exact or it is new (behind chance)."""
+        if leaf.exact_values() is not None or leaf.is_new:
             return leaf
         if record is not None:
             edges = [untried(action) for action in leaf.list_actions()]
             record.append((None, choice(leaf, "ucb1", "untried", edges)))
-        return leaf.expand(random)
+        return self._through_chance(leaf.expand(random), luck, record)
+
+    def _through_chance(self, node: MCTSNode, luck: Random, record: Record | None) -> MCTSNode:
+        """Returns the decision or end behind a chance node, or behind several of them; other nodes as they are."""
+        while node.is_chance and node.proven is None:
+            node = node.try_outcome(self.chance_rule.choose(node, luck, record))
+        return node
 
     def _backpropagate(self, leaf: MCTSNode, values: Sequence[float] | float) -> None:
         """Adds the values of a leaf, one per player, to every edge on the path to the root.
@@ -303,7 +350,7 @@ class MCTS(BatchedSearch[MCTSNode]):
                 if node.rewards is not None:
                     # A reward counts for the move that earns it and for all moves before.
                     values = [r + v for r, v in zip(node.rewards, values, strict=True)]
-                node.update(values[node.parent.to_play])
+                node.update(values[node.chooser])
             node = node.parent
 
     # --- Choosing an action ---------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ from pondertree.config import SearchConfig
 from pondertree.errors import GameContractError, PondertreeError, UnfinishedPlayoutWarning, warn_caller
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.protocol import EvaluatorOutput, evaluate_batch
-from pondertree.game import GameInfo, as_contract_error, check_returns, check_rewards
+from pondertree.game import CHANCE, GameInfo, as_contract_error, check_returns, check_rewards
+from pondertree.games.chance import read_outcomes
 from pondertree.games.playout import MAX_PLAYOUT_LENGTH, MOVES_PER_CHECK, Playouts, simulate_leaves
 
 
@@ -138,23 +139,29 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
     Plays the same moves as `random_playout`. Optimised, since it takes most of the time of a search of a Python game:
     it draws from the engine's generator and reads every property once. Truncated after `MAX_PLAYOUT_LENGTH` moves.
     """
-    choose = PlayoutRandom(key).choose
+    random = PlayoutRandom(key)
+    choose = random.choose
     earned = [0.0] * info.num_players
-    moves, action = 0, None
+    moves, steps, action = 0, 0, None
     try:
         while not state.is_terminal:
-            if moves >= MAX_PLAYOUT_LENGTH:
+            if info.has_chance and state.to_play == CHANCE:
+                outcomes, probabilities = read_outcomes(state)
+                action = outcomes[random.draw(probabilities)]
+            elif moves >= MAX_PLAYOUT_LENGTH:
                 break
-            legal = state.legal_actions()
-            if len(legal) == 0:
-                raise GameContractError(f"{info.name}.legal_actions() is empty although the game is not over")
-            action = legal[choose(len(legal))]
+            else:
+                legal = state.legal_actions()
+                if len(legal) == 0:
+                    raise GameContractError(f"{info.name}.legal_actions() is empty although the game is not over")
+                action = legal[choose(len(legal))]
+                moves += 1
             state = state.play(action)
             if info.has_rewards:
                 rewards = check_rewards(state.rewards(), info)
                 earned = [sum_ + reward for sum_, reward in zip(earned, rewards, strict=True)]
-            moves += 1
-            if moves % MOVES_PER_CHECK == 0:
+            steps += 1
+            if steps % MOVES_PER_CHECK == 0:
                 playouts.check_time()
         else:
             playouts.ended += 1
