@@ -71,7 +71,7 @@ def test_bear_off_moves_are_those_of_backgammon() -> None:
 
 
 def test_best_sum_of_2048_is_that_of_the_best_move() -> None:
-    state, known = nearly_over(TwentyFortyEight(3), seed=3)
+    state, known = nearly_over(seed=3)
     values = []
     for after in map(state.play, state.legal_actions()):
         outcomes = [(chance, best_sum(after.play(outcome))) for outcome, chance in after.chance_outcomes()]

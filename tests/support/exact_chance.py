@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pondertree.games import TwentyFortyEight
+
 #: The 21 rolls with their probabilities.
 ROLLS = [((high, low), (1 if high == low else 2) / 36) for high in range(1, 7) for low in range(1, high + 1)]
 
@@ -122,16 +124,13 @@ def best_sum(state: Any, limit: int = 200_000) -> float | None:
         return None
 
 
-def nearly_over(start: Any, seed: int, limit: int = 3000) -> tuple[Any, float]:
-    """Returns the earliest decision of a random game of 2048 of which `best_sum` is known, and that value."""
-    numbers, line = np.random.default_rng(seed), [start]
-    while not line[-1].is_terminal:
-        line.append(line[-1].play(int(numbers.choice(line[-1].legal_actions()))))
-    best: tuple[Any, float] | None = None
-    for state in reversed([state for state in line[:-1] if state.to_play == 0]):
+def nearly_over(seed: int, limit: int = 3000) -> tuple[Any, float]:
+    """Returns a decision of 2048 with few continuations, and its `best_sum`: large tiles, and two equal ones."""
+    numbers = np.random.default_rng(seed)
+    while True:
+        tiles = 2 ** numbers.integers(3, 11, 16)
+        tiles[numbers.choice(16, 2, replace=False)] = 2
+        state = TwentyFortyEight(" ".join(map(str, tiles)))
         known = best_sum(state, limit)
-        if known is None:
-            break
-        best = state, known
-    assert best is not None, "the last move of a game has few continuations"
-    return best
+        if known:
+            return state, known

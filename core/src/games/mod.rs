@@ -33,7 +33,8 @@ macro_rules! for_each_game {
                 Player 0 (X) connects the top edge with the bottom, player 1 (O) the left edge with the right. Action \
                 `row * size + column` is written as column and row from the top left: `b3`."]
             [TwentyFortyEight, $crate::games::twenty_forty_eight::TwentyFortyEight, seed "(seed=0)" "`TwentyFortyEight(seed)` is the start \
-                with two tiles that `seed` draws, `TwentyFortyEight(\"empty\")` the empty board before them, a chance node. Actions are \
+                with two tiles that `seed` draws, `TwentyFortyEight(\"empty\")` the empty board before them, a chance node; 16 tiles are \
+                any board: `\"2 . . 4 ...\"`. Actions are \
                 `up`, `right`, `down`, `left`, 0 to 3; outcome `2 * (row * 4 + column) + is_four` is written as cell and tile: `b3=2`."]
             [Backgammon, $crate::games::backgammon::Backgammon, start "(start=None)" "`Backgammon(start)` begins with a roll of X, by default \
                 `\"3-1\"`; `\"roll\"` is the chance node before the opening roll, `\"XGID=...\"` any position. An action plays both dice and \
