@@ -91,6 +91,11 @@ pub struct Symmetry {
 }
 
 impl Symmetry {
+    /// Returns the identity.
+    fn identity(dimensions: Dimensions) -> Self {
+        Self { cells: (0..dimensions.cells() as u16).collect(), actions: (0..dimensions.num_actions as Action).collect() }
+    }
+
     /// Returns the symmetry that takes cell `i` from `source(i)`, in a game whose first actions are the cells; the others stay.
     pub(super) fn of_cells(dimensions: Dimensions, source: impl Fn(usize) -> usize) -> Self {
         let cells: Vec<u16> = (0..dimensions.cells()).map(|cell| source(cell) as u16).collect();
@@ -192,7 +197,7 @@ pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 
 
     /// Returns the symmetries of the board, the identity first.
     fn symmetries(&self) -> Vec<Symmetry> {
-        vec![Symmetry::of_cells(self.dimensions(), |cell| cell)]
+        vec![Symmetry::identity(self.dimensions())]
     }
 
     /// Returns the player to move, `CHANCE` at a chance node; any at an end.

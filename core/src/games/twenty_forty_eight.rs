@@ -128,6 +128,18 @@ impl TwentyFortyEight {
         state
     }
 
+    /// Returns the decision on a board given by its tiles.
+    fn with_tiles(text: &str) -> Option<Self> {
+        let exponent = |tile: &str| match tile.parse::<u64>() {
+            _ if tile == "." => Some(0),
+            Ok(number) if number.is_power_of_two() && (1..=LARGEST).contains(&number.ilog2().into()) => Some(u64::from(number.ilog2())),
+            _ => None,
+        };
+        let exponents: Vec<u64> = text.split_whitespace().map(exponent).collect::<Option<_>>()?;
+        let board = (0..).zip(&exponents).fold(0u64, |board, (cell, exponent)| board | exponent << (4 * (cell & 15)));
+        (exponents.len() == CELLS && board != 0).then_some(Self { board, to_place: 0, ..Self::EMPTY })
+    }
+
     /// Returns the sum of the rewards so far.
     #[must_use]
     pub fn score(&self) -> u32 {
@@ -183,16 +195,17 @@ impl Game for TwentyFortyEight {
     }
 
     fn parse_start(text: &str) -> Result<Self, Error> {
-        match text.trim() {
-            "empty" => Ok(Self::EMPTY),
-            seed => seed.parse().map(Self::seeded).map_err(|_| {
-                Error::InvalidArgument(format!(
-                    "seed must be a whole number from 0 to {}, which draws the first two tiles, or \"empty\" for the empty board, a \
-                     chance node, not {text}",
-                    u64::MAX
-                ))
-            }),
+        if text.trim() == "empty" {
+            return Ok(Self::EMPTY);
         }
+        let start = text.trim().parse().ok().map(Self::seeded).or_else(|| Self::with_tiles(text));
+        start.ok_or_else(|| {
+            Error::InvalidArgument(format!(
+                "seed must be a whole number from 0 to {}, which draws the first two tiles, \"empty\" for the board before them, a chance \
+                 node, or 16 tiles from 2 to 32768, row by row, with . for an empty cell, not {text}",
+                u64::MAX
+            ))
+        })
     }
 
     #[inline]
@@ -398,7 +411,10 @@ mod tests {
         assert_eq!((game.legal().len(), game.outcome()), (2, None));
         game.play(game.parse_action("A4=4").expect("an outcome"));
         assert_eq!((game.outcome(), game.legal()), (Some(0), vec![]));
-        assert!(game.to_string().starts_with("   a  b  c  d\n1  2  4  2  4\n") && game.to_string().ends_with("\nscore 0, game over"), "{game}");
+        assert!(
+            game.to_string().starts_with("   a  b  c  d\n1  2  4  2  4\n") && game.to_string().ends_with("\nscore 0, game over"),
+            "{game}"
+        );
     }
 
     #[test]
@@ -408,7 +424,12 @@ mod tests {
         assert!(starts.len() > 40 && starts.iter().all(|start| start.empty().count_ones() == 14 && start.to_play() == 0));
         assert!(starts.contains(&TwentyFortyEight::start()));
         assert_eq!(TwentyFortyEight::parse_start("empty").expect("the empty board").legal().len(), 32);
-        for wrong in ["-1", "1.5", "full", ""] {
+        let tiles = "2 . . 4  . . . .  . . . .  32768 . . .";
+        assert_eq!(TwentyFortyEight::parse_start(tiles).expect("tiles"), board([1, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 15, 0, 0, 0]));
+        let few = ". . . . . . . . . . . . . . .";
+        let wrongs = ["-1", "1.5", "full", "", few].map(str::to_owned).into_iter();
+        for wrong in wrongs.chain([" .", " 3", " 65536", " 1", " . 2"].map(|end| few.to_owned() + end)) {
+            let wrong = wrong.as_str();
             assert!(matches!(TwentyFortyEight::parse_start(wrong), Err(Error::InvalidArgument(_))), "{wrong}");
         }
     }
