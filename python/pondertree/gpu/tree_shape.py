@@ -9,7 +9,7 @@ from pondertree.config import ScoringRule, SearchConfig
 
 #: Games whose rules the kernel implements.
 DEVICE_GAMES = frozenset(("connect_four",))
-#: The header in `kernels` for a rule, by its tag and whether the kernel plays a game. All other rules are CPU only.
+#: The header in `kernels` for a rule, by its name and whether the kernel plays a game. All other rules are CPU only.
 RULE_KERNELS = {
     ("puct", True): "puct.h",
     ("log_puct", False): "puct.h",
@@ -43,7 +43,7 @@ class TreeShape:
     def kernel(self) -> str | None:
         """The header in `kernels` that scores by the rule, None where only the engine does."""
         implemented = _has_defaults_beside(self.rule, RULE_FIELDS)
-        return RULE_KERNELS.get((self.rule.tag, self.is_game)) if implemented else None
+        return RULE_KERNELS.get((self.rule.name, self.is_game)) if implemented else None
 
     @property
     def bytes(self) -> int:
