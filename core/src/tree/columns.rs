@@ -64,11 +64,11 @@ impl Columns {
     pub(super) fn growth(&self, shape: Shape, nodes: usize) -> usize {
         let doubled = |capacity: usize, needed: usize| if needed > capacity { capacity.max(needed - capacity) } else { 0 };
         let [slots, rewards, returns, reward_discounts, masses] = self.capacities();
-        let wide = doubled(rewards, nodes * shape.reward_width)
+        let doubles = doubled(rewards, nodes * shape.reward_width)
             + doubled(returns, nodes * shape.players * usize::from(shape.player_values))
             + 2 * doubled(reward_discounts, nodes * usize::from(shape.model_columns));
-        let narrow = doubled(slots, nodes * usize::from(shape.slots)) + doubled(masses, nodes * usize::from(shape.model_columns));
-        8 * wide + 4 * narrow
+        let words = doubled(slots, nodes * usize::from(shape.slots)) + doubled(masses, nodes * usize::from(shape.model_columns));
+        8 * doubles + 4 * words
     }
 
     pub(super) fn bytes_per_node(shape: Shape) -> usize {
