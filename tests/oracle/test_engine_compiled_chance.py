@@ -41,13 +41,13 @@ def position(start: Any, seed: int, plies: int) -> Any:
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     start=st.sampled_from(STOCHASTIC),
     seed=st.integers(0, 10**6),
     plies=st.integers(0, 120),
     preset=st.sampled_from(["uct", "uct_evaluated", "alphazero", "gumbel"]),
-    simulations=st.integers(1, 60),
+    simulations=st.integers(1, 40),
     in_flight=st.sampled_from([1, 1, 3, 8]),
     solve=st.booleans(),
     chance=st.sampled_from(["balanced", "sample"]),
@@ -66,8 +66,10 @@ def test_engine_matches_reference_on_compiled_games(
 ) -> None:
     state = position(start(), seed, plies)
     options = {"in_flight": in_flight, "solve": solve, "chance": chance, "chance_width": chance_width}
+    if preset == "uct":
+        # Whole random games take the reference hundreds of moves.
+        options["max_depth"] = (0, 5, 20)[simulations % 3]
     if preset.startswith("uct") and simulations % 2:
-        options |= {"max_depth": 3} if preset == "uct" else {}
         if state.num_players == 2:
             options |= {"forced_depth": 2, "minimax_depth": 2}
     assert_equal(state, preset, simulations, seed, **options)

@@ -23,7 +23,9 @@ def test_rules_match_openspiel() -> None:
         while not theirs.is_terminal():
             plies += 1
             assert not state.is_terminal
-            rows = [[0 if cell == "." else int(cell) for cell in line.split()[1:]] for line in str(state).splitlines()[1:5]]
+            rows = [
+                [0 if cell == "." else int(cell) for cell in line.split()[1:]] for line in str(state).splitlines()[1:5]
+            ]
             assert rows == [[int(cell) for cell in line.split()] for line in str(theirs).splitlines()]
             legal = theirs.legal_actions()
             if not theirs.is_chance_node():
