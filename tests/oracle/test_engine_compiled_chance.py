@@ -69,9 +69,8 @@ def test_engine_matches_reference_on_compiled_games(
     if preset == "uct":
         # Whole random games take the reference hundreds of moves.
         options["max_depth"] = (0, 5, 20)[simulations % 3]
-    if preset.startswith("uct") and simulations % 2:
-        if state.num_players == 2:
-            options |= {"forced_depth": 2, "minimax_depth": 2}
+    if preset.startswith("uct") and simulations % 2 and state.num_players == 2:
+        options |= {"forced_depth": 2, "minimax_depth": 2}
     assert_equal(state, preset, simulations, seed, **options)
 
 
