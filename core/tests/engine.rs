@@ -6,8 +6,8 @@ use pondertree_core::games::othello::Othello;
 use pondertree_core::games::tic_tac_toe::TicTacToe;
 use pondertree_core::games::{Compiled, Game, PythonGame, World};
 use pondertree_core::{
-    for_each_game, tree_key, ChanceMode, Error, Forest, LeafKind, PlayoutPolicy, Policy, Rule, SearchConfig, StepResult, Tree, Ucb1, WorldConfig, ROOT,
-    UNPROVEN,
+    for_each_game, tree_key, ChanceMode, Error, Forest, LeafKind, PlayoutPolicy, Policy, Rule, SearchConfig, StepResult, Tree, Ucb1,
+    WorldConfig, ROOT, UNPROVEN,
 };
 use proptest::prelude::*;
 

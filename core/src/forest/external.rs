@@ -73,14 +73,7 @@ impl Forest<PythonGame> {
     ///
     /// # Errors
     /// As `plant`; `Error::InvalidArgument` if there is no such tree.
-    pub fn reset(
-        &mut self,
-        index: usize,
-        to_play: u8,
-        legal: &[u16],
-        probabilities: &[f64],
-        key: u64,
-    ) -> Result<(u32, Vec<u32>), Error> {
+    pub fn reset(&mut self, index: usize, to_play: u8, legal: &[u16], probabilities: &[f64], key: u64) -> Result<(u32, Vec<u32>), Error> {
         let old = self.tree(index)?.shared_tree();
         let tree = self.checked_tree(to_play, legal, probabilities)?;
         self.trees[index] = TreeSearch::new(tree, (), key, self.config.forced_depth);

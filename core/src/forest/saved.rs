@@ -82,10 +82,7 @@ fn check_moves<G: Analyzed>(tree: &Tree, root: &G, num_actions: usize) -> Result
         let result = if index == ROOT { None } else { state.outcome_in_search() };
         let to_play = if result.is_some() { owner(state.to_play()) } else { state.to_play() };
         let own = |result: i8| f64::from(if to_play == 0 { result } else { -result });
-        if node.to_play != to_play
-            || node.terminal != result.is_some()
-            || result.is_some_and(|result| own(result) != node.raw_value)
-        {
+        if node.to_play != to_play || node.terminal != result.is_some() || result.is_some_and(|result| own(result) != node.raw_value) {
             return Err(format!("node {index} does not follow from the root by the rules of the game"));
         }
         if node.num_edges == 0 {

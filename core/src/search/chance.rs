@@ -80,13 +80,7 @@ pub(crate) fn add_outcomes(tree: &mut Tree, node: NodeIndex, outcomes: &[u16], p
 }
 
 /// Adds the edges of a new chance node of a compiled world; `legal` and `outcomes` are buffers.
-pub(crate) fn expand<W: World>(
-    tree: &mut Tree,
-    node: NodeIndex,
-    state: &W::State,
-    legal: &mut Vec<u16>,
-    outcomes: &mut Vec<(u16, f64)>,
-) {
+pub(crate) fn expand<W: World>(tree: &mut Tree, node: NodeIndex, state: &W::State, legal: &mut Vec<u16>, outcomes: &mut Vec<(u16, f64)>) {
     W::chance_outcomes(state, outcomes);
     legal.clear();
     legal.extend(outcomes.iter().map(|&(outcome, _)| outcome));
