@@ -199,7 +199,7 @@ def test_look_ahead_stops_at_chance(
 @pytest.mark.parametrize("in_flight", [1, 3])
 def test_tree_is_reused_over_an_outcome(preset: str, in_flight: int) -> None:
     """After an action and an outcome the subtree is kept, and the engine goes on as the reference does."""
-    kept = 0
+    reused = 0
     for each in GAMES[:60]:
         make_reference, make_engine = pairs(1, in_flight=in_flight, solve=False)[preset]
         search, tree, state = make_reference(), make_engine().tree(each.start()), each.start()
@@ -230,9 +230,9 @@ def test_tree_is_reused_over_an_outcome(preset: str, in_flight: int) -> None:
                 break
             assert not tree.waits_for_outcome()
             if expected.visit_count > 1 and not expected.is_terminal:
-                kept += 1
+                reused += 1
                 assert tree.result().root.visit_count == expected.visit_count
-    assert kept > 0 or preset.startswith("uct")
+    assert reused > 0 or preset.startswith("uct")
 
 
 @functools.cache
@@ -250,6 +250,6 @@ def test_threads_and_batches_do_not_change_trees() -> None:
             for threads in (1, 2)
         ]
         alone = [pondertree.UCT(200, **options).run(state, seeds=5).visits.tolist() for state in states]
-        together = pondertree.UCT(200, **options).run(states, seeds=[5] * len(states))
+        batch = pondertree.UCT(200, **options).run(states, seeds=[5] * len(states))
         assert found[0] == found[1]
-        assert [result.visits.tolist() for result in together] == alone
+        assert [result.visits.tolist() for result in batch] == alone

@@ -50,7 +50,12 @@ def is_chance(state: Any) -> bool:
 
 def refuse_chance(state: Any, what: str = "this state") -> None:
     """Raises `InvalidArgumentError` if a state is a chance node: searches start at decisions."""
-    if is_chance(state):
+    try:
+        found = is_chance(state)
+    except Exception as error:
+        name = type(state).__name__
+        raise GameContractError(f"{name} raised {type(error).__name__} while reading to_play: {error}") from error
+    if found:
         raise waits_for_outcome(what)
 
 

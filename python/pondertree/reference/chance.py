@@ -15,7 +15,7 @@ from pondertree.random import Random, draw
 from pondertree.trace import ChoiceTerms, EdgeTerms, Scores
 
 if TYPE_CHECKING:
-    from pondertree.reference.terms import Record
+    from pondertree.reference.terms import How, Record
     from pondertree.reference.tree import TreeNode
 
 
@@ -65,7 +65,7 @@ class ChanceRule:
                 }
             )
         visits = node.visit_count + node.in_flight
-        how = "sample" if scores is None else "balanced"
+        how: How = "sample" if scores is None else "balanced"
         return {"player": CHANCE, "visits": visits, "rule": "chance", "how": how, "edges": edges}
 
 

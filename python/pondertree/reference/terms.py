@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Record = list[tuple[Scores | None, ChoiceTerms]]
 """The choices of a descent: the compared scores, and what they were made of."""
 
-How = Literal["score", "forced", "halving", "untried"]
+How = Literal["score", "forced", "halving", "untried", "balanced", "sample"]
 
 
 def choice(

@@ -17,7 +17,7 @@ from pondertree.config import SearchConfig, SearchOptions
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators.awaiting import in_worker
 from pondertree.evaluators.protocol import check_player_game
-from pondertree.game import GameInfo, as_contract_error, describe, game_is_over, is_over
+from pondertree.game import GameInfo, describe, game_is_over, is_over
 from pondertree.games import name_of_info
 from pondertree.games.chance import refuse_chance
 from pondertree.games.chess_interop import adapt_state, to_state, to_states
@@ -298,9 +298,8 @@ def check_states(states: Sequence[Any], describe: Callable[[Any], GameInfo]) -> 
     if any(finished):
         raise game_is_over(f"states[{finished.index(True)}]" if len(states) > 1 else "this state")
     if info.has_chance:
-        with as_contract_error(info, "while reading to_play"):
-            for row, state in enumerate(states):
-                refuse_chance(state, f"states[{row}]" if len(states) > 1 else "this state")
+        for row, state in enumerate(states):
+            refuse_chance(state, f"states[{row}]" if len(states) > 1 else "this state")
     return info
 
 

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import validation
+from pondertree._core import Forest as EngineForest
 from pondertree._core import TreeView
 from pondertree.config import SearchConfig
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, UsageError
 from pondertree.evaluators.awaiting import in_worker, this_thread
-from pondertree.game import as_contract_error, move_text, refuse_finished
+from pondertree.game import move_text, refuse_finished
 from pondertree.games import name_of_info
 from pondertree.games.chance import is_chance, refuse_chance
 from pondertree.games.chess_interop import check_action, to_state
-from pondertree.games.lookahead import minimax
 from pondertree.result import SearchResult
 from pondertree.search.arguments import UNLIMITED, Limits, Progress, RootActions
 from pondertree.search.leaf_evaluation import OutOfTime
@@ -141,9 +141,7 @@ class Forest:
         """Runs `counts` simulations per tree; or one of those of tree `step`, whose record it returns."""
         if self._busy:
             raise UsageError("this search is already running: an evaluator or another thread must not enter it again")
-        for index, count in enumerate(counts):
-            if count > 0:
-                self._refuse_waiting(index)
+        self._refuse_waiting(*(each for each, count in enumerate(counts) if count > 0))
         if True in noise.values():
             self._world.check_noise()
         begun, begun_step, call = time.perf_counter(), None, None
@@ -230,31 +228,26 @@ class Forest:
 
     def actions(self, *, temperature: float | Sequence[float | None] | None = None) -> NDArray[np.int64]:
         """Returns the action to play in every tree, equal to `action` of `results()`, [trees]."""
-        self._refuse_waiting(*range(len(self)))
         if self._config.minimax_depth:
             return np.array([result.action for result in self.results(temperature=temperature)], dtype=np.int64)
         temperatures = per_row(temperature, len(self), "temperature", optional_temperature)
-        return self._core.actions([tau or 0.0 for tau in temperatures])
+        return self._all_searched.actions([tau or 0.0 for tau in temperatures])
 
     def policies(self) -> NDArray[np.float64]:
         """Returns the policy of every tree, [trees, num_actions], the training target of self-play."""
-        self._refuse_waiting(*range(len(self)))
-        return self._core.policies()
+        return self._all_searched.policies()
 
     def root_policies(self) -> tuple[NDArray[np.int64], NDArray[np.uint16], NDArray[np.float64]]:
         """Returns the policies over the actions at the roots alone: (actions per tree, the actions, their shares)."""
-        self._refuse_waiting(*range(len(self)))
-        return self._core.root_policies()
+        return self._all_searched.root_policies()
 
     def visits(self) -> NDArray[np.int64]:
         """Returns the visits of every action in every tree, [trees, num_actions]."""
-        self._refuse_waiting(*range(len(self)))
-        return self._core.visits()
+        return self._all_searched.visits()
 
     def values(self) -> NDArray[np.float64]:
         """Returns the value of every root, for the player to move there."""
-        self._refuse_waiting(*range(len(self)))
-        return self._core.values()
+        return self._all_searched.values()
 
     def waits_for_outcome(self, index: int = 0) -> bool:
         """Whether the root of tree `index` is a chance node: nothing is searched before `advance` passes an outcome."""
@@ -264,22 +257,20 @@ class Forest:
         """Raises `InvalidArgumentError` if one of these trees waits for an outcome of chance."""
         for index in indices:
             if self._waiting[index]:
-                what = f"the root of tree {index}" if len(self) > 1 else "the root of the tree"
-                raise InvalidArgumentError(
-                    f"{what} is a chance node: pass the outcome that came up by advance(outcome) first"
-                )
+                what = f"tree {index}" if len(self) > 1 else "the tree"
+                raise InvalidArgumentError(f"the root of {what} is a chance node: call advance(outcome) first")
+
+    @property
+    def _all_searched(self) -> EngineForest:
+        """The engine's forest; raises `InvalidArgumentError` if one of its trees waits for an outcome."""
+        self._refuse_waiting(*range(len(self)))
+        return self._core
 
     def _minimax_verdicts(self, index: int) -> list[tuple[int, int]]:
         """Returns the plies of each proven win among the root's actions, -1 for a proven loss; cached for a root."""
         verdicts = self._verdicts[index]
         if verdicts is None:
-            depth = self._config.minimax_depth
-            if self._info.compiled:
-                verdicts = self._core.minimax(index, depth)
-            else:
-                with as_contract_error(self._info, "in the minimax guard"):
-                    outcomes = minimax(self._states[index], depth)
-                verdicts = [(action, plies if sign > 0 else -1) for action, (sign, plies) in outcomes.items() if sign]
+            verdicts = self._world.minimax_verdicts(index, self._states[index], self._config.minimax_depth)
             self._verdicts[index] = verdicts
         return verdicts
 
@@ -301,8 +292,8 @@ class Forest:
         the model's predicted hidden state is kept, all actions are legal, and the player to move is the model's
         prediction, or players alternate. The subtree is dropped if the model predicted another player to move.
 
-        An action may lead to a chance node, which nothing is searched from: the tree waits until `advance` passes the
-        outcome that came up. An action that ends the game raises a `GameOverError`; the tree is unchanged.
+        At a chance node the tree waits until `advance` passes the outcome that came up. An action that ends the game
+        raises a `GameOverError`; the tree is unchanged.
         """
         index = self._index(index)
         if self._busy:
@@ -385,8 +376,7 @@ class Forest:
             raise InvalidArgumentError(f"state belongs to another game than this forest ({name_of_info(self._info)})")
         refuse_finished(state)
         if self._info.has_chance:
-            with as_contract_error(self._info, "while reading to_play"):
-                refuse_chance(state, "the new state")
+            refuse_chance(state, "the new state")
         self._reset(index, state)
 
     def _reset(self, index: int, state: Any) -> None:

@@ -61,7 +61,8 @@ def playout(
                 "max_depth=..., which scores 0, or give an evaluator that values its last position"
             )
     if values is not None:
-        return values[player]
+        value: float = values[player]
+        return value
     if evaluator is None:
         return 0.0
     answer = evaluate_batch(evaluator, Batch.of([last])).values

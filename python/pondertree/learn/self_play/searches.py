@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pondertree.config import Puct
 from pondertree.game import GameInfo
 from pondertree.learn.config import Config
 from pondertree.learn.data import LegalActions, pruned_policy
@@ -39,7 +40,7 @@ class Searches:
 
 def searches_of(config: Config) -> Searches:
     """Returns the searches of the configured algorithm."""
-    if config.algorithm == "muzero":
+    if config.learns_model:
         add_noise = None if config.muzero.root == "gumbel" else True
         return Searches(_model_self_play_search, _model_evaluation_search, _improved, add_noise)
     return SEARCHES[config.algorithm]
@@ -134,11 +135,11 @@ def _improved(
 def _pruned(
     config: Config, info: GameInfo, forest: Forest, legal: LegalActions, policy: NDArray[np.float64]
 ) -> NDArray[np.float32]:
-    c_puct, forced = config.self_play.c_puct, _forced_playouts(config, info)
-    if forced <= 0.0:
+    rule = Puct(config.self_play.c_puct, forced_playouts=_forced_playouts(config, info))
+    if rule.forced_playouts <= 0.0:
         return legal.normalised(policy)
     results = zip(forest.results(), legal.split(legal.actions), strict=True)
-    return np.concatenate([pruned_policy(result, actions, c_puct, forced) for result, actions in results])
+    return np.concatenate([pruned_policy(result, actions, rule) for result, actions in results])
 
 
 SEARCHES = {
