@@ -373,7 +373,7 @@ macro_rules! chance_games {
     )* };
 }
 
-chance_games!(Pig TwentyFortyEight);
+chance_games!(Backgammon Pig TwentyFortyEight);
 
 #[pymethods]
 impl Hex {

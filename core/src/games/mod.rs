@@ -1,6 +1,8 @@
 //! The traits of games, worlds and leaf analyses, and the compiled games.
 
 pub mod analysis;
+pub mod backgammon;
+mod backgammon_text;
 mod board_text;
 pub mod breakthrough;
 pub mod chess;
@@ -33,6 +35,10 @@ macro_rules! for_each_game {
             [TwentyFortyEight, $crate::games::twenty_forty_eight::TwentyFortyEight, seed "(seed=0)" "`TwentyFortyEight(seed)` is the start \
                 with two tiles that `seed` draws, `TwentyFortyEight(\"empty\")` the empty board before them, a chance node. Actions are \
                 `up`, `right`, `down`, `left`, 0 to 3; outcome `2 * (row * 4 + column) + is_four` is written as cell and tile: `b3=2`."]
+            [Backgammon, $crate::games::backgammon::Backgammon, start "(start=None)" "`Backgammon(start)` begins with a roll of X, by default \
+                `\"3-1\"`; `\"roll\"` is the chance node before the opening roll, `\"XGID=...\"` any position. An action plays both dice and \
+                is written as `8/5 6/5`, `bar/20`, `6/off`, points counted by the mover; a double is two actions. Outcomes are written \
+                as `3-1`."]
             [Pig, $crate::games::pig::Pig, target "(target=100)" "`Pig(target)` is a race to `target` points, from 1 to 1000. Actions \
                 are `roll` (0) and `hold` (1), outcomes the faces of the die, 1 to 6."]
             [Chess, $crate::games::chess::Chess, fen "(fen=None)" "`Chess(fen)` is the position of a FEN. Actions are written in UCI notation: `e2e4`."]

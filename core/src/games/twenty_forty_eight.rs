@@ -398,7 +398,10 @@ mod tests {
         assert_eq!((game.legal().len(), game.outcome()), (2, None));
         game.play(game.parse_action("A4=4").expect("an outcome"));
         assert_eq!((game.outcome(), game.legal()), (Some(0), vec![]));
-        assert!(game.to_string().starts_with("   a  b  c  d\n1  2  4  2  4\n") && game.to_string().ends_with("\nscore 0, game over"), "{game}");
+        assert!(
+            game.to_string().starts_with("   a  b  c  d\n1  2  4  2  4\n") && game.to_string().ends_with("\nscore 0, game over"),
+            "{game}"
+        );
     }
 
     #[test]
