@@ -12,10 +12,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import json
 import multiprocessing
 import threading
 import time
+from concurrent.futures import Future
 from typing import Any
 
 import websockets
@@ -26,6 +28,7 @@ from pondertree.cli.position import read_position
 from pondertree.view.app import create_app
 from pondertree.view.live import build
 from pondertree.view.server import listen, server_of
+from pondertree.view.session import Session
 from pondertree.view.setup import Setup, ViewSettings
 
 TOKEN = "the-token-of-the-bench"
@@ -69,7 +72,11 @@ def setup_of(game: str, algorithm: str, simulations: int, seed: int) -> Setup:
 
 
 def search_alone(setup: Setup) -> tuple[Seconds, int]:
-    """Returns the seconds of a search without a page, and the positions of its tree."""
+    """Returns the seconds of a search without a page, and the positions of its tree.
+
+    Garbage is collected before each search: the tree of the last one would be freed during the next one.
+    """
+    gc.collect()
     tree = build(setup.algorithms, setup.settings).tree(setup.history[-1][1].state)
     before = clocks()
     tree.simulate(setup.settings.simulations)
@@ -90,17 +97,37 @@ def search_watched(setup: Setup) -> tuple[Seconds, int, int, int]:
         page.start()
         while frames[0] == 0:
             time.sleep(0.01)
-        before = session.submit(clocks).result()
-        session.submit(session.start).result()
-        while session.is_running:
-            time.sleep(0.002)
-        seconds = since(before, session.submit(clocks).result())
+        gc.collect()
+        seconds = watch(session)
         time.sleep(0.5)
         positions = session.snapshot.head["status"]["nodes"]
         server.should_exit = True
         thread.join()
         page.terminate()
     return seconds, positions, *frames
+
+
+def watch(session: Session) -> Seconds:
+    """Returns the seconds of a session's search, until the page's last frame of it can be made.
+
+    Both clocks are read in the searching thread, and nothing polls it meanwhile.
+    """
+    ended: Future[Seconds] = Future()
+    published = session._changed
+
+    def changed() -> None:
+        if not session.is_running and not ended.done():
+            ended.set_result(clocks())
+        published()
+
+    def start() -> Seconds:
+        begun = clocks()
+        session._changed = changed
+        session.start()
+        return begun
+
+    begun = session.submit(start).result()
+    return since(begun, ended.result())
 
 
 def clocks() -> Seconds:

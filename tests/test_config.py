@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import FrozenInstanceError, fields
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.support.models import TableModel
 from tests.support.search_helpers import PythonGame
@@ -62,6 +63,32 @@ def test_preset_option_has_the_default_and_check_of_its_declaration(
     for declared in fields(part):
         option = options[renamed.get(declared.name, declared.name)]
         assert (option.default, option.metadata["check"]) == (declared.default, declared.metadata["check"])
+
+
+@pytest.mark.parametrize(
+    ("search", "state"),
+    [
+        (pondertree.UCT(60, c_param=0.7, seed=1, trace=True, solve=False), ConnectFour()),
+        (pondertree.AlphaZero(Uniform(), 60, 1.7, seed=1, trace=True), ConnectFour()),
+        (pondertree.AlphaZero(Uniform(), 60, parent_visits="edges", seed=1, trace=True), ConnectFour()),
+        (pondertree.MuZero(TableModel(7), 60, pb_c_base=30, num_players=2, seed=1, trace=True), ConnectFour()),
+        (pondertree.Hybrid(num_simulations=60, seed=1, trace=True), Chess()),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_exploration_terms_of_a_rule_match_the_records_of_the_engine(search: Any, state: Any) -> None:
+    rule = search.config(search.describe(state)).rule
+    compared = 0
+    for row in search.tree(state).simulate().trace():
+        for choice in row["terms"]:
+            if choice["how"] != "score":
+                continue
+            edges = choice["edges"]
+            visits, priors = (np.array([edge.get(name, 0.0) for edge in edges]) for name in ("visits", "prior"))
+            expected = rule.exploration(visits, priors, choice["visits"])
+            assert [edge["exploration"] for edge in edges] == pytest.approx(expected.tolist(), rel=1e-14)
+            compared += len(edges)
+    assert compared > 100
 
 
 def test_unknown_field_is_refused_by_the_engine() -> None:

@@ -48,7 +48,7 @@ from pondertree.specifications.uct import playout
 if TYPE_CHECKING:
     from pondertree import chess, learn, match, models, reference, testing, tune
     from pondertree.chess.hybrid import Hybrid
-    from pondertree.config import MCTSConfig, MuZeroConfig
+    from pondertree.models.players import MCTSConfig, MuZeroConfig
     from pondertree.networks import load
     from pondertree.specifications.muzero import select_action
 
@@ -114,7 +114,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "": ["chess", "learn", "match", "models", "reference", "testing", "tune"],
         "chess.hybrid": ["Hybrid"],
-        "config": ["MCTSConfig", "MuZeroConfig"],
+        "models.players": ["MCTSConfig", "MuZeroConfig"],
         "networks": ["load"],
         "specifications.muzero": ["select_action"],
     },

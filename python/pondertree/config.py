@@ -6,6 +6,7 @@ Presets name the parameters that they offer (`option_of`) and build a `SearchCon
 from __future__ import annotations
 
 import functools
+import math
 import operator
 import secrets
 from collections.abc import Callable
@@ -14,11 +15,14 @@ from datetime import timedelta
 from enum import IntEnum
 from typing import Any, ClassVar, Protocol, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pondertree import validation
 from pondertree._core import usable_cpus
-from pondertree.errors import InvalidArgumentError, PlayerCountWarning, warn_caller
+from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
-from pondertree.validation import shown, useful_threads
+from pondertree.validation import useful_threads
 
 #: Validates and converts a value; an error names the option, its second argument.
 Check = Callable[[Any, str], Any]
@@ -164,13 +168,15 @@ class ScoringRule:
     """The rule that scores the moves of a node; its parameters are the fields."""
 
     #: The engine's name of the rule.
-    tag: ClassVar[str]
+    name: ClassVar[str]
     #: Whether moves have priors, so that the root is evaluated before the first descent.
     has_priors: ClassVar[bool] = True
     #: Whether the engine reads `num_actions` with the parameters.
     needs_num_actions: ClassVar[bool] = False
     #: Whether Dirichlet noise may be mixed into the priors of the root.
     has_dirichlet_noise: ClassVar[bool] = True
+    #: Whether Q is normalised before the exploration term is added.
+    normalises_q: ClassVar[bool] = False
 
     @classmethod
     def of(cls, search: Any) -> Self:
@@ -178,27 +184,40 @@ class ScoringRule:
         return cls(**_engine_reader(cls)(search))
 
     def to_data(self) -> dict[str, Any]:
-        """Returns the tag and the parameters as the engine reads them."""
-        return {"name": self.tag, **_engine_reader(type(self))(self)}
+        """Returns the name and the parameters as the engine reads them."""
+        return {"name": self.name, **_engine_reader(type(self))(self)}
+
+    def exploration_weight(self, total: float) -> float:
+        """Returns the factor of P / (1 + n) at a node with `total` visits; NaN if the rule has none."""
+        return math.nan
+
+    def exploration(self, visits: NDArray[Any], priors: NDArray[Any], total: int) -> NDArray[np.float64]:
+        """Returns the exploration terms of edges at a node with `total` visits; NaN if the rule has none."""
+        return np.asarray(self.exploration_weight(total) * priors.astype(np.float64) / (1.0 + visits))
 
 
 @dataclass(frozen=True, slots=True)
 class Ucb1(ScoringRule):
     """`Q + c_param * sqrt(2 ln N / n)`."""
 
-    tag = "ucb1"
+    name = "ucb1"
     has_priors = False
     has_dirichlet_noise = False
     c_param: float = option(1.0, bounded_float(0.0))
     normalize: str | None = option(None, one_of("tree", None))
     """Whether Q is mapped to [0, 1] by the lowest and highest mean value of the tree."""
 
+    def exploration(self, visits: NDArray[Any], priors: NDArray[Any], total: int) -> NDArray[np.float64]:
+        """Returns the exploration terms of edges at a node with `total` visits; infinite without visits."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.c_param * np.sqrt(2.0 * math.log(max(total, 1)) / visits))
+
 
 @dataclass(frozen=True, slots=True)
 class Puct(ScoringRule):
     """`Q + c_puct * P * sqrt(N) / (1 + n)`."""
 
-    tag = "puct"
+    name = "puct"
     c_puct: float = option(1.0, bounded_float(0.0))
     fpu: float | tuple[str, float] = option(0.0, first_play_urgency)
     """First-play urgency: the value of an unvisited move, or `("parent", reduction)`, taken off its parent's value."""
@@ -215,27 +234,36 @@ class Puct(ScoringRule):
         return parse_tagged_number(self.fpu, "fpu", "parent")
 
     def to_data(self) -> dict[str, Any]:
-        """Returns the tag and the parameters as the engine reads them."""
+        """Returns the name and the parameters as the engine reads them."""
         is_relative, fpu = self.relative_fpu
         # `super()` without arguments fails here: `slots=True` creates a new class.
         return {**ScoringRule.to_data(self), "fpu": fpu, "fpu_parent": is_relative}
+
+    def exploration_weight(self, total: float) -> float:
+        """Returns the factor of P / (1 + n) at a node with `total` visits."""
+        return self.c_puct * math.sqrt(total if self.parent_visits == "node" else max(total - 1, 1))
 
 
 @dataclass(frozen=True, slots=True)
 class LogPuct(ScoringRule):
     """MuZero's PUCT: `c = ln((N + pb_c_base + 1) / pb_c_base) + pb_c_init`, with Q normalised."""
 
-    tag = "log_puct"
+    name = "log_puct"
+    normalises_q = True
     pb_c_base: float = option(19652, validation.positive_number)
     pb_c_init: float = option(1.25, bounded_float(0.0))
     normalize: str | None = option("node", one_of("node", "tree", None))
+
+    def exploration_weight(self, total: float) -> float:
+        """Returns the factor of P / (1 + n) at a node with `total` visits."""
+        return (math.log((total + self.pb_c_base + 1) / self.pb_c_base) + self.pb_c_init) * math.sqrt(total)
 
 
 @dataclass(frozen=True, slots=True)
 class GumbelRule(ScoringRule):
     """Sequential halving at the root; below it, visits in proportion to the improved policy. Names are mctx's."""
 
-    tag = "gumbel"
+    name = "gumbel"
     needs_num_actions = True
     has_dirichlet_noise = False
     max_num_considered_actions: int = option(16, validation.count)
@@ -375,62 +403,3 @@ def threads_with_network(network: Any, rows: int) -> int:
         return 1
     # Half the CPUs: with SMT two of them share a core, and one descheduled thread holds up all others.
     return max(1, min(usable_cpus() // 2, rows // ROWS_PER_THREAD))
-
-
-#: Adapters are unwrapped to this depth to find a model's `num_players`.
-MAX_WRAPPED = 4
-
-
-class AssumedPlayers(int):
-    """A default number of players, equal to the plain number and distinguishable from a given one."""
-
-    def __repr__(self) -> str:
-        return str(int(self))
-
-
-@dataclass(slots=True)
-class MCTSConfig:
-    """The MuZero specification's configuration, for `select_action` and the reference implementation."""
-
-    num_simulations: int = 50
-    root_dirichlet_alpha: float = 0.3
-    root_exploration_fraction: float = 0.25
-    pb_c_base: float = 19652
-    pb_c_init: float = 1.25
-    discount: float = 0.997
-    """The paper has 1 for board games, where a result is worth as much late as early; 0.997 is its value for Atari."""
-    num_players: int = AssumedPlayers(1)
-    """Not in the specification. With 2, values are for the player to move; unset, the model's own number holds, and
-    a `PlayerCountWarning` is issued where the model has none."""
-
-
-MuZeroConfig = MCTSConfig
-
-
-def players_of(model: Any) -> int | None:
-    """Returns the `num_players` of a model, or of the model inside an adapter; None where neither has one."""
-    for _ in range(MAX_WRAPPED):
-        declared = getattr(model, "num_players", None)
-        if declared is not None:
-            try:
-                players = operator.index(declared)
-            except TypeError:
-                players = 0
-            if players not in (1, 2):
-                raise InvalidArgumentError(
-                    f"num_players of the model is {shown(declared)}: learned models support one or two players"
-                )
-            return players
-        model = getattr(model, "model", None)
-    return None
-
-
-def warn_of_unknown_players() -> None:
-    """Issues a `PlayerCountWarning`: the number of players is unknown and assumed to be 1."""
-    warn_caller(
-        "the number of players is unknown: neither num_players= nor the model's own num_players is set. One is "
-        "assumed, who maximises the value at every step; in a two-player game, the opponent's moves would be chosen "
-        "for that player, too. "
-        "Give num_players=1 or num_players=2, or set the attribute on the model.",
-        PlayerCountWarning,
-    )

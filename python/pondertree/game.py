@@ -301,13 +301,18 @@ def as_contract_error(info: GameInfo, doing: str) -> Iterator[None]:
 
 
 def move_text(state: Any, action: int) -> str:
-    """Returns the text of an action in the game's notation; its number if the game has none."""
+    """Returns the text of an action in the game's notation; its number if the game has none.
+
+    Outcomes of chance need none.
+    """
     writer = getattr(state, "action_to_string", None)
     if writer is None:
         return str(action)
     try:
         return str(writer(action))
     except Exception as error:
+        if getattr(state, "to_play", None) == CHANCE:
+            return str(action)
         raise GameContractError(
             f"{type(state).__name__}.action_to_string({action}) raised {type(error).__name__}: {error}"
         ) from error

@@ -149,24 +149,20 @@ def test_match_interrupted_before_the_first_pair_prints_how_to_resume(
     """Runs the printed resume command."""
     out = tmp_path / "a match's record.jsonl"
     arguments = [*SLOW, "--out", str(out), "--concurrency", concurrency]
-    for wait in (0.1, 0.2, 0.05):  # on a busy machine, a signal may come while Python starts a worker, or after a pair
-        out.unlink(missing_ok=True)
-        started = subprocess.Popen(
-            [*COMMAND, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        while not (out.exists() and out.stat().st_size):  # the record begins just before the workers start
-            assert started.poll() is None
-            time.sleep(0.01)
-        time.sleep(wait)
-        os.killpg(started.pid, signal.SIGINT)
-        printed, errors = started.communicate(timeout=60)
-        if (started.returncode, printed) == (130, ""):
-            break
+    started = subprocess.Popen(
+        [*COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    # The record begins just before the workers start: the signal comes while they do.
+    while not (out.exists() and out.stat().st_size):
+        assert started.poll() is None
+        time.sleep(0.01)
+    os.killpg(started.pid, signal.SIGINT)
+    printed, errors = started.communicate(timeout=60)
     assert (started.returncode, printed) == (130, "")
     said, command = errors.rstrip("\n").split("; to go on: ")
     assert said == "interrupted before a pair of games was finished"

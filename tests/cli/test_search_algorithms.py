@@ -93,5 +93,5 @@ def test_learned_model_selects_muzero_and_alphazero_rejects_it(monkeypatch: pyte
         assert run_search(searcher, chosen.simulations, None)
         assert searcher.report().simulations == 20
         assert "trained model" in searcher.report().description
-    with pytest.raises(InvalidArgumentError, match="use --algorithm muzero or gumbel"):
+    with pytest.raises(InvalidArgumentError, match="use --algorithm gumbel or muzero"):
         configure(position, options("alphazero"))

@@ -237,6 +237,7 @@ def test_change_table_names_a_path_for_each_required_change() -> None:
         "a compiled game",
         "a game in Python",
         "a scoring rule",
+        "a search option or rule parameter",
         "a preset",
         "an evaluator backend",
         "a learned-model backend",

@@ -26,7 +26,7 @@ SHAPE = TreeShape(64, 100, 7, Puct(1.0), is_game=True)
 class UnknownRule(Puct):
     """A rule without a kernel, whose base class has one."""
 
-    tag = "unknown"
+    name = "unknown"
 
 
 def test_plain_evaluators_support_no_mode() -> None:

@@ -8,10 +8,18 @@ from dataclasses import fields, replace
 import pytest
 
 import pondertree as pt
+from pondertree import config
 from pondertree._core import CONFIG_FIELDS, RULES, Forest
-from pondertree.config import GumbelRule, LogPuct, Puct, ScoringRule, Ucb1
+from pondertree.config import LogPuct, Puct, ScoringRule, Ucb1
 from pondertree.game import describe
 from pondertree.games import Chess, ConnectFour
+
+#: Every rule that the package declares, with default parameters.
+DECLARED: list[ScoringRule] = [
+    each()
+    for each in vars(config).values()
+    if isinstance(each, type) and issubclass(each, ScoringRule) and each is not ScoringRule
+]
 
 
 def data() -> dict[str, object]:
@@ -31,7 +39,7 @@ def test_config_has_exactly_the_fields_of_the_engine() -> None:
 def test_unknown_field_is_refused() -> None:
     with pytest.raises(pt.InvalidArgumentError, match="depth"):
         Forest("connect_four", data() | {"depth": 3})
-    for rule in (Ucb1(), Puct(), LogPuct(), GumbelRule()):
+    for rule in DECLARED:
         known = rule_data(rule)
         Forest("connect_four", data() | {"rule": known})
         with pytest.raises(pt.InvalidArgumentError, match="depth"):
@@ -43,7 +51,7 @@ def test_unknown_field_is_refused() -> None:
 
 
 def test_python_and_engine_agree_on_rules_with_priors() -> None:
-    assert {rule.tag: rule.has_priors for rule in (Ucb1, Puct, LogPuct, GumbelRule)} == RULES
+    assert {rule.name: rule.has_priors for rule in DECLARED} == RULES
 
 
 @pytest.mark.parametrize("name", CONFIG_FIELDS)
@@ -78,12 +86,7 @@ def test_value_out_of_range_is_refused(name: str, value: float) -> None:
         Forest("connect_four", data() | {name: value})
 
 
-NUMBER_PARAMETERS = [
-    (rule, each.name)
-    for rule in (Ucb1(), Puct(), LogPuct(), GumbelRule())
-    for each in fields(rule)
-    if each.type in ("float", "int")
-]
+NUMBER_PARAMETERS = [(rule, each.name) for rule in DECLARED for each in fields(rule) if each.type in ("float", "int")]
 
 
 @pytest.mark.parametrize(("rule", "name"), NUMBER_PARAMETERS, ids=str)
@@ -127,7 +130,7 @@ def test_noise_out_of_range_is_refused() -> None:
     forest = Forest("connect_four", data())
     for alpha, epsilon in [(0.3, 2.0), (-1.0, 0.5), (math.nan, 0.5), (math.inf, 0.5)]:
         with pytest.raises(pt.InvalidArgumentError, match="alpha above 0 and epsilon from 0 to 1"):
-            forest.set_noise(0, alpha, False, epsilon)
+            forest.set_noise(0, alpha=alpha, is_total=False, epsilon=epsilon)
 
 
 def test_layout_of_a_forest_without_trees_is_refused() -> None:

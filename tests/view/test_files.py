@@ -22,11 +22,11 @@ pytestmark = pytest.mark.skipif(not hasattr(Tree, "save"), reason="trees have no
 def test_saved_tree_is_downloaded_opened_and_continued(tmp_path: Path) -> None:
     path = tmp_path / "search.tree"
     with Server(setup_of("connect4", c_param=0.7, simulations=500)) as server, server.page() as page:
-        assert httpx.get(f"http://127.0.0.1:{server.port}/tree?token={TOKEN}").status_code == 404
+        assert httpx.get(f"http://127.0.0.1:{server.port}/tree?token={TOKEN}&name=mine").status_code == 404
         page.ask("start")
         page.read_until(lambda message: message["type"] == "frame" and not message["status"]["running"])
-        assert page.ask("save")["type"] == "done"
-        answer = httpx.get(f"http://127.0.0.1:{server.port}/tree?token={TOKEN}")
+        assert page.ask("save", name="mine")["type"] == "done"
+        answer = httpx.get(f"http://127.0.0.1:{server.port}/tree?token={TOKEN}&name=mine")
         assert "attachment" in answer.headers["content-disposition"]
         path.write_bytes(answer.content)
     setup = command.setup_of_file(str(path))

@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
-from tests.support.view import Server, setup_of, wait_until
+from tests.support.view import TOKEN, Server, setup_of, wait_until
 
 from pondertree.view import hub
 from pondertree.view.hub import MAX_SAVED
@@ -53,9 +54,24 @@ def test_a_position_is_solved_once_and_one_at_a_time(monkeypatch: pytest.MonkeyP
 def test_each_save_has_a_file_of_its_own_and_few_are_kept() -> None:
     with Server(setup_of()) as server, server.page() as page:
         paths: list[Path] = []
-        for _ in range(MAX_SAVED + 3):
-            assert page.ask("save")["type"] == "done"
-            assert server.hub.saved is not None
-            paths.append(server.hub.saved)
+        for number in range(MAX_SAVED + 3):
+            assert page.ask("save", name=str(number))["type"] == "done"
+            paths.append(server.hub.saved[str(number)])
         assert len(set(paths)) == len(paths)
         assert [path.exists() for path in paths] == [False] * 3 + [True] * MAX_SAVED
+        assert len(server.hub.saved) == MAX_SAVED
+        assert page.ask("save", name=str(number))["type"] == "done"
+        assert not paths[-1].exists()
+        assert server.hub.saved[str(number)].exists()
+
+
+def test_each_page_downloads_the_tree_that_it_saved() -> None:
+    with Server(setup_of(simulations=200)) as server, server.page() as first, server.page() as second:
+        address, query = f"http://127.0.0.1:{server.port}/tree", {"token": TOKEN}
+        assert first.ask("save", name="first")["type"] == "done"
+        second.ask("start")
+        second.read_until(lambda message: message["type"] == "frame" and message["status"]["simulations"] == 200)
+        assert second.ask("save", name="second")["type"] == "done"
+        saved = [httpx.get(address, params={**query, "name": name}) for name in ("first", "second", "third")]
+        assert [answer.status_code for answer in saved] == [200, 200, 404]
+        assert saved[0].content != saved[1].content

@@ -79,6 +79,10 @@ def test_numbers_of_a_snapshot_are_those_of_the_result(game: str, algorithm: str
     snapshot = live.snapshot(3, 7)
     assert (snapshot.position, snapshot.number) == (3, 7)
     status, moves = snapshot.head["status"], snapshot.head["moves"]
+    # The walk of the whole tree does not delay the first snapshot of a search that has ended.
+    assert (status["depth"], live.is_complete) == (None, False)
+    status = live.snapshot(3, 8).head["status"]
+    assert live.is_complete
     assert status["simulations"] == result.simulations
     assert status["value"] == pytest.approx(result.value, abs=1e-6)
     assert (status["proven"], status["distance"]) == (result.proven, result.root.distance)

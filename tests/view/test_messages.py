@@ -30,7 +30,7 @@ VALID: dict[str, dict[str, Any]] = {
     "window": {"open": [1, 2], "close": [], "least": 1, "nodes": 4000, "follow": False},
     "inspect": {"id": 0},
     "solve": {},
-    "save": {},
+    "save": {"name": "a tree"},
 }
 
 

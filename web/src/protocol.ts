@@ -6,7 +6,7 @@
  * Proven results are -1, 0 or 1. A position has a number, `position`, which changes with every move, set-up or change of
  * settings; messages of an older position are dropped.
  *
- * The page is at `/?token=T`, the WebSocket at `/socket?token=T`, and a saved tree at `/tree?token=T`.
+ * The page is at `/?token=T`, the WebSocket at `/socket?token=T`, and a saved tree at `/tree?token=T&name=N`.
  */
 
 export const VERSION = 1;
@@ -245,6 +245,6 @@ export type Request = { request: number } & (
   | { type: "window"; open?: number[]; close?: number[]; least?: number; nodes?: number; follow?: boolean }
   | { type: "inspect"; id: number }
   | { type: "solve" }
-  /** Saves the tree; the server answers with `done` and a download at `/tree` with the token. */
-  | { type: "save" }
+  /** Saves the tree; after `done` it can be downloaded at `/tree` by the name, which no other save should have. */
+  | { type: "save"; name: string }
 );

@@ -311,8 +311,8 @@ impl Forest {
 
     /// Mixes Dirichlet noise into the root priors of tree `index`, or of all trees if None, before the next descent; epsilon 0
     /// removes it.
-    fn set_noise(&self, index: Option<usize>, alpha: f64, spread: bool, epsilon: f64) -> PyResult<()> {
-        let wanted = (epsilon > 0.0).then_some(Noise { alpha, spread, epsilon });
+    fn set_noise(&self, index: Option<usize>, alpha: f64, is_total: bool, epsilon: f64) -> PyResult<()> {
+        let wanted = (epsilon > 0.0).then_some(Noise { alpha, is_total, epsilon });
         self.call(|any| {
             each!(any, forest => {
                 let mut indices = index.map_or(0..forest.len(), |index| index..index + 1);

@@ -320,12 +320,7 @@ impl<W: World> Forest<W> {
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree, or a number is out of range.
     pub fn set_noise(&mut self, index: usize, wanted: Option<Noise>) -> Result<(), Error> {
-        if let Some(Noise { alpha, epsilon, .. }) = wanted {
-            if !(alpha.is_finite() && alpha > 0.0 && (0.0..=1.0).contains(&epsilon)) {
-                let text = format!("noise needs alpha above 0 and epsilon from 0 to 1, not alpha {alpha} and epsilon {epsilon}");
-                return Err(Error::InvalidArgument(text));
-            }
-        }
+        wanted.map_or(Ok(()), |noise| noise.check())?;
         let (tree, search_state) = self.tree_mut(index)?.split_mut();
         search_state.noise = wanted;
         if wanted.is_none() && search_state.root_state.is_some() {

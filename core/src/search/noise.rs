@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use crate::error::Error;
 use crate::runtime::dirichlet::dirichlet;
 use crate::runtime::random::{fold, Purpose, Random};
 use crate::search::root_state::RootState;
@@ -10,10 +11,10 @@ use crate::tree::{Tree, ROOT};
 /// Weight and shape of the noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
-    /// Concentration per move, or with `spread` of all moves together.
+    /// Concentration per move, or with `is_total` of all moves together.
     pub alpha: f64,
     /// Whether `alpha` is divided by the number of legal moves.
-    pub spread: bool,
+    pub is_total: bool,
     /// Weight of the noise against the prior.
     pub epsilon: f64,
 }
@@ -24,6 +25,31 @@ thread_local! {
 }
 
 impl Noise {
+    /// Checks the parameters.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let Self { alpha, epsilon, .. } = *self;
+        if alpha.is_finite() && alpha > 0.0 && (0.0..=1.0).contains(&epsilon) {
+            return Ok(());
+        }
+        let text = format!("noise needs alpha above 0 and epsilon from 0 to 1, not alpha {alpha} and epsilon {epsilon}");
+        Err(Error::InvalidArgument(text))
+    }
+
+    /// Returns the column of a saved search; it is empty without noise.
+    pub(crate) fn to_column(noise: Option<Self>) -> Vec<f64> {
+        noise.map_or_else(Vec::new, |Self { alpha, is_total, epsilon }| vec![alpha, f64::from(u8::from(is_total)), epsilon])
+    }
+
+    /// Reads the column of a saved search.
+    pub(crate) fn from_column(column: &[f64]) -> Result<Option<Self>, Error> {
+        let noise = match *column {
+            [] => return Ok(None),
+            [alpha, is_total, epsilon] => Self { alpha, is_total: is_total != 0.0, epsilon },
+            _ => return Err(Error::InvalidArgument(format!("noise has 3 numbers, not {}", column.len()))),
+        };
+        noise.check().map(|()| Some(noise))
+    }
+
     /// Mixes fresh noise into the clean priors of the root.
     pub(crate) fn add(&self, tree: &mut Tree, root_state: &mut RootState, tree_key: u64, simulations: u64) {
         remove(tree, root_state);
@@ -31,7 +57,7 @@ impl Noise {
             actions.clear();
             actions.extend_from_slice(tree.edges(tree.node(ROOT)).actions);
             let mut random = Random::new(fold(tree_key, simulations), Purpose::Noise);
-            let alpha = if self.spread { self.alpha / actions.len() as f64 } else { self.alpha };
+            let alpha = if self.is_total { self.alpha / actions.len() as f64 } else { self.alpha };
             dirichlet(alpha, actions.len(), &mut random, draws);
             let priors = tree.priors_mut(ROOT);
             let clean: Vec<(u16, f32)> = actions.iter().copied().zip(priors.iter().copied()).collect();
@@ -61,6 +87,23 @@ pub(crate) fn remove(tree: &mut Tree, root_state: &mut RootState) {
     for (prior, action) in tree.priors_mut(ROOT).iter_mut().zip(actions) {
         if let Ok(place) = clean.binary_search_by_key(&action, |&(action, _)| action) {
             *prior = clean[place].1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn column_of_a_saved_search_restores_the_noise() {
+        for is_total in [false, true] {
+            let noise = Noise { alpha: 0.3, is_total, epsilon: 0.25 };
+            assert_eq!(Noise::from_column(&Noise::to_column(Some(noise))), Ok(Some(noise)));
+        }
+        assert_eq!(Noise::from_column(&Noise::to_column(None)), Ok(None));
+        for column in [&[0.3, 0.0][..], &[0.0, 0.0, 0.25], &[0.3, 0.0, 1.5], &[f64::NAN, 0.0, 0.25]] {
+            assert!(matches!(Noise::from_column(column), Err(Error::InvalidArgument(_))));
         }
     }
 }

@@ -102,7 +102,6 @@ impl<W: World> TreeSearch<W> {
         let (schedule_action, schedule_visits, schedule_score) = schedule(&state.schedule);
         let (previous_action, previous_visits, previous_score) = schedule(&state.previous_schedule);
         let (root_ply, killers, [history_first, history_second]) = state.history_table.to_columns();
-        let noise = |noise: Noise| vec![noise.alpha, f64::from(u8::from(noise.spread)), noise.epsilon];
         let (first, schedule_considered) = state.schedule.as_ref().map(|schedule| schedule.plan()).unwrap_or_default();
         let mut columns = SearchColumns {
             counters: vec![
@@ -115,7 +114,7 @@ impl<W: World> TreeSearch<W> {
                 first,
             ],
             extent: self.tree().extent().to_vec(),
-            pending_noise: state.noise.map(noise).unwrap_or_default(),
+            pending_noise: Noise::to_column(state.noise),
             gumbel_numbers: state.gumbel.clone().unwrap_or_default(),
             schedule_action,
             schedule_visits,
@@ -162,13 +161,7 @@ impl<W: World> TreeSearch<W> {
         if snapshot.bounds.0.is_nan() || snapshot.bounds.1.is_nan() {
             return refuse("bounds is not a number");
         }
-        let noise = match columns.pending_noise[..] {
-            [] => None,
-            [alpha, spread, epsilon] if alpha > 0.0 && alpha.is_finite() && (0.0..=1.0).contains(&epsilon) => {
-                Some(Noise { alpha, spread: spread != 0.0, epsilon })
-            }
-            _ => return refuse("pending_noise is no noise"),
-        };
+        let noise = Noise::from_column(&columns.pending_noise).or_else(|error| refuse(format!("pending_noise: {error}")))?;
         let numbers = &columns.gumbel_numbers;
         if !(numbers.is_empty() || numbers.len() == config.num_actions) || numbers.iter().any(|number| !number.is_finite()) {
             return refuse("gumbel_numbers must be a finite number for each action");

@@ -17,20 +17,58 @@ from pondertree.errors import InvalidArgumentError
 from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
 from pondertree.search.base import Search
 
-ALGORITHMS = ("auto", "uct", "alphazero", "gumbel", "muzero", "hybrid", "reference")
+
+@dataclass(frozen=True, slots=True)
+class SearchChoice:
+    """A search that `--algorithm` names."""
+
+    title: str
+    help: str
+    search: type[Search] | None
+    """The preset; None is the reference implementation."""
+    simulations: int
+    """Default simulations with a network or a game in Python."""
+    compiled_simulations: int | None = None
+    """Default simulations of compiled searches: at most about a second."""
+    players: tuple[str, ...] = ()
+    """What `--player` may be, one of which is required: an "evaluator" or a learned "model"."""
+    game: str | None = None
+    """The only game of the search."""
+    has_playouts: bool = False
+
+
+#: The searches by name; the page of `pondertree view` offers those of presets.
+ALGORITHMS = {
+    "uct": SearchChoice("UCT", "random playouts and proofs", UCT, 10_000, 100_000, has_playouts=True),
+    "alphazero": SearchChoice(
+        "AlphaZero",
+        "a trained player (chess without --player: the PeSTO evaluation)",
+        AlphaZero,
+        400,
+        50_000,
+        players=("evaluator",),
+    ),
+    "gumbel": SearchChoice(
+        "Gumbel",
+        "sequential halving, with a trained player or model",
+        Gumbel,
+        400,
+        50_000,
+        players=("evaluator", "model"),
+    ),
+    "muzero": SearchChoice("MuZero", "a trained model", MuZero, 400, players=("model",)),
+    "hybrid": SearchChoice("Hybrid", "chess with mate search", Hybrid, 50_000, 50_000, game="chess"),
+    "reference": SearchChoice(
+        "UCT", "UCT in plain Python, with the same results as uct, much slower", None, 1_000, has_playouts=True
+    ),
+}
 #: The help of `--algorithm`.
 ALGORITHM_HELP = (
     "auto (default): hybrid for chess, alphazero with the bundled player for connect4, uct for other games, and with "
-    "--player the algorithm it was trained for; uct: random playouts and proofs; alphazero, gumbel: a trained player "
-    "(chess without --player: the PeSTO evaluation); muzero: a trained model; hybrid: chess with mate search; "
-    "reference: UCT in plain Python, with the same results as uct, much slower"
-)
+    "--player the algorithm it was trained for; "
+) + "; ".join(f"{name}: {algorithm.help}" for name, algorithm in ALGORITHMS.items())
 #: The game with a bundled player, which has the same name.
 BUNDLED = "connect4"
-#: Default simulations of compiled searches: at most about a second.
-COMPILED_SIMULATIONS = {"uct": 100_000, "hybrid": 50_000, "alphazero": 50_000, "gumbel": 50_000}
-#: Default simulations with a network or a game in Python.
-PYTHON_SIMULATIONS = {"uct": 10_000, "reference": 1_000, "alphazero": 400, "gumbel": 400, "muzero": 400}
 
 MAX_LEVEL = 10
 NAMED_LEVELS = {"beginner": 1, "easy": 3, "medium": 5, "hard": 8, "full": MAX_LEVEL}
@@ -55,22 +93,20 @@ class Configuration:
 
     def build(self, seed: int | None, threads: int) -> Search:
         """Builds the search."""
+        chosen = ALGORITHMS[self.algorithm]
+        if chosen.search is None:
+            raise InvalidArgumentError(f"--algorithm {self.algorithm} is no preset")
         options: dict[str, Any] = {
             "num_simulations": self.simulations,
             "time_limit": self.seconds,
             "seed": seed,
             "threads": threads,
         }
-        match self.algorithm:
-            case "alphazero":
-                return AlphaZero(evaluator=self.network, **options)
-            case "gumbel":
-                return Gumbel(evaluator=self.network, **options)
-            case "muzero":
-                return MuZero(model=self.network, **options)
-            case "hybrid":
-                return Hybrid(**options)
-        return UCT(max_depth=self.max_depth, **options)
+        if chosen.players:
+            options[chosen.players[0]] = self.network
+        if chosen.has_playouts:
+            options["max_depth"] = self.max_depth
+        return chosen.search(**options)
 
     def start(self, position: Position, seed: int | None, threads: int) -> Searcher:
         """Creates the searcher at a position."""
@@ -93,25 +129,25 @@ def configure(position: Position, arguments: argparse.Namespace) -> Configuratio
         algorithm = "muzero" if is_model else "alphazero"
     elif algorithm == "auto":
         algorithm = {"chess": "hybrid", BUNDLED: "alphazero"}.get(position.game, "uct")
-    if algorithm in ("alphazero", "gumbel") and network is None:
+    chosen = ALGORITHMS[algorithm]
+    if "evaluator" in chosen.players and network is None:
         network, by = default_evaluator(algorithm, position)
     _check_player(algorithm, position, network, is_model)
     is_compiled = position.is_compiled and (network is None or (player is None and position.game == "chess"))
-    if simulations is None and (seconds is None or algorithm == "gumbel"):
-        defaults = PYTHON_SIMULATIONS | (COMPILED_SIMULATIONS if is_compiled else {})
+    needs_simulations = chosen.search is not None and chosen.search.requires_simulation_budget
+    if simulations is None and (seconds is None or needs_simulations):
         # A random playout in chess is a hundred times as expensive as in Connect 4.
-        slow = algorithm == "uct" and position.game == "chess"
-        simulations = PYTHON_SIMULATIONS["uct"] if slow else defaults[algorithm]
-    description = {
-        "uct": "UCT, compiled" if position.is_compiled else "UCT",
-        "reference": "UCT, reference in Python",
-        "alphazero": f"AlphaZero, {by}",
-        "gumbel": f"Gumbel, {'trained model' if is_model else by}",
-        "muzero": "MuZero, trained model",
-        "hybrid": "Hybrid, compiled",
-    }[algorithm]
+        is_slow = not is_compiled or (chosen.has_playouts and position.game == "chess")
+        simulations = chosen.simulations if is_slow else chosen.compiled_simulations or chosen.simulations
+    description = chosen.title
+    if chosen.search is None:
+        description += ", reference in Python"
+    elif network is not None:
+        description += ", trained model" if is_model else f", {by}"
+    elif position.is_compiled:
+        description += ", compiled"
     if max_depth is not None:
-        if algorithm not in ("uct", "reference"):
+        if not chosen.has_playouts:
             raise InvalidArgumentError(f"--max-depth cuts playouts, and {algorithm} has none: add --algorithm uct")
         description += f", playouts of {max_depth:,} moves"
     return Configuration(algorithm, description, simulations, seconds, network, max_depth)
@@ -142,22 +178,29 @@ def default_evaluator(algorithm: str, position: Position) -> tuple[Any, str]:
 
 def _check_player(algorithm: str, position: Position, network: Any, is_model: bool) -> None:
     """Raises an InvalidArgumentError for a player that does not fit the algorithm, or a missing one."""
-    training = f"`pondertree train {position.game} --algorithm muzero --out DIR`"
-    if algorithm in ("uct", "hybrid", "reference") and network is not None:
-        raise InvalidArgumentError(f"--player is for alphazero, gumbel and muzero, not for --algorithm {algorithm}")
-    if algorithm == "hybrid" and position.game != "chess":
-        raise InvalidArgumentError(f"--algorithm hybrid is for chess alone, not for {position.title}")
-    if algorithm == "muzero" and not is_model:
-        given = (
-            "this --player is a policy-value network: use --algorithm alphazero or gumbel, or"
-            if network is not None
-            else "use"
-        )
-        raise InvalidArgumentError(
-            f"--algorithm muzero plans in a learned model: {given} --player DIR, where DIR is made by {training}"
-        )
-    if algorithm == "alphazero" and is_model:
-        raise InvalidArgumentError("this --player is a learned model: use --algorithm muzero or gumbel with it")
+    chosen = ALGORITHMS[algorithm]
+    kind = "model" if is_model else "evaluator"
+    if not chosen.players and network is not None:
+        names = _joined([name for name, one in ALGORITHMS.items() if one.players], "and")
+        raise InvalidArgumentError(f"--player is for {names}, not for --algorithm {algorithm}")
+    if chosen.game not in (None, position.game):
+        raise InvalidArgumentError(f"--algorithm {algorithm} is for {chosen.game} alone, not for {position.title}")
+    if not chosen.players or (network is not None and kind in chosen.players):
+        return
+    fitting = _joined([name for name, one in ALGORITHMS.items() if kind in one.players], "or")
+    if is_model:
+        raise InvalidArgumentError(f"this --player is a learned model: use --algorithm {fitting} with it")
+    given = "use"
+    if network is not None:
+        given = f"this --player is a policy-value network: use --algorithm {fitting}, or"
+    raise InvalidArgumentError(
+        f"--algorithm {algorithm} plans in a learned model: {given} --player DIR, where DIR is made by "
+        f"`pondertree train {position.game} --algorithm muzero --out DIR`"
+    )
+
+
+def _joined(names: list[str], word: str) -> str:
+    return f" {word} ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 @dataclass(frozen=True, slots=True)

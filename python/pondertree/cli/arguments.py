@@ -64,7 +64,9 @@ def add_effort(parser: Parser, per: str) -> Any:
         help=f"number of simulations{per} (default: by algorithm, 400 to 100,000)",
     )
     effort.add_argument("--seconds", metavar="S", type=seconds, help=f"time limit{per} instead, in seconds")
-    parser.add_argument("--algorithm", metavar="NAME", choices=ALGORITHMS, default="auto", help=ALGORITHM_HELP)
+    parser.add_argument(
+        "--algorithm", metavar="NAME", choices=("auto", *ALGORITHMS), default="auto", help=ALGORITHM_HELP
+    )
     parser.add_argument(
         "--max-depth",
         metavar="N",

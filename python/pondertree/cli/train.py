@@ -16,6 +16,7 @@ from pondertree.cli.searcher import EXIT_INTERRUPTED
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import check_path
 from pondertree.game import describe
+from pondertree.learn.config import ALGORITHMS
 
 if TYPE_CHECKING:
     from pondertree.learn import Config, TrainingResult
@@ -44,7 +45,7 @@ def add_arguments(commands: Commands) -> None:
     parser.add_argument("--out", metavar="DIR", help="the output folder")
     parser.add_argument(
         "--algorithm",
-        choices=("alphazero", "gumbel", "muzero"),
+        choices=sorted(ALGORITHMS),
         help="the search of self-play; muzero also learns a model of the game (default: gumbel)",
     )
     parser.add_argument("--minutes", metavar="M", type=minutes, help="stop after M minutes")
@@ -130,7 +131,7 @@ def next_step(config: Config, out: str, factory: Any) -> tuple[list[str] | None,
     loaded = f"pondertree.load({out!r})"
     if factory is None:
         return None, f"pondertree.MuZero({loaded}, num_simulations=50).run(observation=observation).action"
-    search = "MuZero" if config.algorithm == "muzero" else "AlphaZero"
+    search = "MuZero" if config.learns_model else "AlphaZero"
     python = f"pondertree.{search}({loaded}, num_simulations=400).run(state).action"
     # Joined by =, a folder that begins with a hyphen is not parsed as an option.
     player = [f"--player={out}"] if out.startswith("-") else ["--player", out]
@@ -157,7 +158,7 @@ def make_config(arguments: argparse.Namespace) -> Config:
     for file in (stored_file, given_file):
         if file is not None and arguments.algorithm is None:
             base = base.with_values(algorithm=file(base).algorithm)
-    spec = game_spec(arguments.game, rewards=base.algorithm == "muzero")
+    spec = game_spec(arguments.game, rewards=base.learns_model)
     config = with_defaults(base, spec, on_gpu(arguments.device)) if stored_file is None else stored_file(base)
     config = config if given_file is None else given_file(config)
     given: dict[str, Any] = {

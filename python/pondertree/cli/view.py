@@ -11,14 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from pondertree import games
-from pondertree.chess.hybrid import Hybrid
-from pondertree.cli.algorithms import configure, default_evaluator
+from pondertree.cli.algorithms import ALGORITHMS, configure, default_evaluator
 from pondertree.cli.arguments import Commands, add_command, add_effort
 from pondertree.cli.position import Position, read_position
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.game import describe
-from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
 from pondertree.view.messages import MAX_EXACT
 from pondertree.view.parameters import settings_of
 from pondertree.view.setup import Algorithm, Setup, Turn, ViewSettings
@@ -154,22 +152,22 @@ def history(position: Position, fen: str | None) -> list[Turn]:
 
 def algorithms(position: Position, network: Any) -> list[Algorithm]:
     """Returns the searches that can be chosen on the page, with a trained player or what else the game has."""
-    if hasattr(network, "initial_inference"):
-        model: dict[str, Any] = {"trained model": network}
-        return [
-            Algorithm("muzero", "MuZero", MuZero, "model", model),
-            Algorithm("gumbel", "Gumbel", Gumbel, "model", model),
-            Algorithm("uct", "UCT", UCT),
-        ]
-    evaluators: dict[str, Any] = {} if network is None else {"trained player": network}
+    is_model = hasattr(network, "initial_inference")
+    source = "model" if is_model else "evaluator"
+    networks = {} if network is None else {f"trained {'model' if is_model else 'player'}": network}
     if network is None:
         with contextlib.suppress(InvalidArgumentError):  # no evaluator comes with this game
             network, name = default_evaluator("alphazero", position)
-            evaluators = {name: network}
-    others = {"playouts": Rollout(), "uniform": Uniform()}
-    known = [
-        Algorithm("uct", "UCT", UCT, "evaluator", {"playouts": None, **evaluators}),
-        Algorithm("alphazero", "AlphaZero", AlphaZero, "evaluator", evaluators | others),
-        Algorithm("gumbel", "Gumbel", Gumbel, "evaluator", evaluators | others),
-    ]
-    return [*known, Algorithm("hybrid", "Hybrid", Hybrid)] if position.game == "chess" else known
+            networks = {name: network}
+    known = []
+    for name, one in ALGORITHMS.items():
+        if one.search is None or one.game not in (None, position.game):
+            continue
+        if source in one.players:
+            others = {} if is_model else {"playouts": Rollout(), "uniform": Uniform()}
+            known.append(Algorithm(name, one.title, one.search, source, networks | others))
+        elif one.has_playouts and not is_model:
+            known.append(Algorithm(name, one.title, one.search, source, {"playouts": None, **networks}))
+        elif not one.players:
+            known.append(Algorithm(name, one.title, one.search))
+    return known

@@ -9,7 +9,7 @@ from pondertree.config import ScoringRule, SearchConfig
 
 #: Games whose rules the kernel implements.
 DEVICE_GAMES = frozenset(("connect_four",))
-#: The header in `kernels` for a rule, by its tag and whether the kernel plays a game. All other rules are CPU only.
+#: The header in `kernels` for a rule, by its name and whether the kernel plays a game. All other rules are CPU only.
 RULE_KERNELS = {
     ("puct", True): "puct.h",
     ("log_puct", False): "puct.h",
@@ -43,9 +43,9 @@ class TreeShape:
     def kernel(self) -> str | None:
         """The header in `kernels` that scores by the rule, None where only the engine does."""
         # Of the rules that normalise by the tree, it implements MuZero's alone; games it searches without discount.
-        any_value = RULE_FIELDS - {"normalize"} if self.rule.tag == "puct" else RULE_FIELDS
+        any_value = RULE_FIELDS - {"normalize"} if self.rule.name == "puct" else RULE_FIELDS
         implemented = _has_defaults_beside(self.rule, any_value) and not (self.is_game and self.discount != 1.0)
-        return RULE_KERNELS.get((self.rule.tag, self.is_game)) if implemented else None
+        return RULE_KERNELS.get((self.rule.name, self.is_game)) if implemented else None
 
     @property
     def bytes(self) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pondertree import validation
-from pondertree.config import MAX_WRAPPED
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators.awaiting import awaited
 from pondertree.models.arrays import namespace_of
+from pondertree.models.players import MAX_WRAPPED
 from pondertree.models.responses import check_column, check_logits, root_parts
 
 Shape = tuple[int, ...]

@@ -113,7 +113,7 @@ class MCTS(NoisySearch[Node]):
         self.alpha_is_total, alpha = parse_tagged_number(self.dirichlet_alpha, "dirichlet_alpha", "total")
         self.alpha = positive_number(alpha, "dirichlet_alpha")
         self.fpu_is_relative, self.fpu_number = parse_tagged_number(self.fpu, "fpu", "parent")
-        self.noise_fraction = number(self.dirichlet_epsilon, "dirichlet_epsilon", least=0.0, most=1.0)
+        self.epsilon = number(self.dirichlet_epsilon, "dirichlet_epsilon", least=0.0, most=1.0)
         if self.parent_visits not in ("node", "edges"):
             raise ValueError(f'parent_visits must be "node" or "edges", not {self.parent_visits!r}')
         self.chance_rule = ChanceRule(self.chance, self.chance_width)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pondertree.config import AssumedPlayers, MCTSConfig, MuZeroConfig, players_of, warn_of_unknown_players
+from pondertree.models.players import AssumedPlayers, MCTSConfig, MuZeroConfig, players_of, warn_of_unknown_players
 from pondertree.random import ANSWER, SELECT, Random, draw, fold, tree_key
 from pondertree.reference import answer, search_loop
 from pondertree.reference.latent_world import ModelSearch, Node, RootNode
@@ -97,7 +97,7 @@ class MCTS(ModelSearch):
             raise ValueError(f'normalize must be "node", "tree" or None, not {normalize!r}')
         self.alpha = positive_number(config.root_dirichlet_alpha, "root_dirichlet_alpha")
         fraction = config.root_exploration_fraction
-        self.noise_fraction = number(fraction, "root_exploration_fraction", least=0.0, most=1.0)
+        self.epsilon = number(fraction, "root_exploration_fraction", least=0.0, most=1.0)
         self.alpha_is_total = False
         self.num_simulations = config.num_simulations
         self.normalize = normalize

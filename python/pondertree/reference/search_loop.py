@@ -245,7 +245,7 @@ class NoisySearch(PriorSearch[P], Generic[P]):
     alpha: float
     alpha_is_total: bool
     """Whether `alpha` is divided by the number of moves."""
-    noise_fraction: float
+    epsilon: float
 
     def simulate(self, tree: Tree[P], num_simulations: int, add_noise: bool | None = None) -> None:
         """Runs `num_simulations` more, or fewer if the root is proven. After an exception the tree must be discarded.
@@ -272,7 +272,7 @@ class NoisySearch(PriorSearch[P], Generic[P]):
         children = node.children
         alpha = self.alpha / len(children) if self.alpha_is_total else self.alpha
         clean = {action: child.clean_prior for action, child in children.items()}
-        for action, prior in noised(clean, alpha, self.noise_fraction, random).items():
+        for action, prior in noised(clean, alpha, self.epsilon, random).items():
             children[action].prior = prior
 
 

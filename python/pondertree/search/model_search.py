@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import validation
-from pondertree.config import AssumedPlayers, SearchConfig, players_of, warn_of_unknown_players
+from pondertree.config import SearchConfig
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo, describe
 from pondertree.models import as_model
 from pondertree.models.arrays import library_of, number_array
 from pondertree.models.observation_shape import ObservationShape
+from pondertree.models.players import AssumedPlayers, players_of, warn_of_unknown_players
 from pondertree.search.arguments import Progress
 from pondertree.search.base import Search
 from pondertree.search.forest import Forest

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pondertree.config import AssumedPlayers
 from pondertree.errors import InvalidArgumentError
+from pondertree.models.players import AssumedPlayers
 from pondertree.presets import MuZero
 from pondertree.validation import shown
 

@@ -38,8 +38,8 @@ RULES = {
     "constants": "num_actions, num_players, zero_sum and whether there are rewards() are the same in every state",
     "answers": "no question about a state raises an exception",
     "to_play": "the player to move is an int from 0 to num_players - 1, or pondertree.CHANCE at a chance node",
-    "chance": "a chance node has chance_outcomes(): ints below 65536, each once, with positive probabilities that sum to "
-    "1; legal_actions() lists the same outcomes",
+    "chance": "chance_outcomes() of a chance node are ints below 65536, each once, with positive probabilities that sum "
+    "to 1; legal_actions() lists the same outcomes",
     "is_terminal": "is_terminal is a property that is True or False",
     "legal_actions": "legal actions are a sequence of ints from 0 to num_actions - 1, each once; empty at an end only",
     "returns": "a finished game has one finite number per player, in [-1, 1] unless the game has rewards()",

@@ -104,9 +104,10 @@ def create_app(setup: Setup, token: str, static: Path = STATIC) -> Starlette:
     async def tree(request: Request) -> Response:
         if not is_known(request):
             return PlainTextResponse("403: the token is missing or wrong.", 403)
-        if hub.saved is None:
-            return PlainTextResponse("404: no tree was saved.", 404)
-        return FileResponse(hub.saved, filename="search.tree")
+        path = hub.saved.get(request.query_params.get("name", ""))
+        if path is None:
+            return PlainTextResponse("404: no tree was saved by this name, or others since.", 404)
+        return FileResponse(path, filename="search.tree")
 
     async def socket(websocket: WebSocket) -> None:
         if not is_known(websocket):

@@ -54,7 +54,7 @@ class Client:
             self._hub.session.watchers = len(self._hub.clients)
             self._hub.session.submit(
                 lambda: None, is_urgent=False
-            )  # completes a window left incomplete without clients
+            )  # completes a snapshot left incomplete without clients
             ends = {asyncio.create_task(self._send()), asyncio.create_task(self._read(tasks))}
             tasks |= ends
             done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)

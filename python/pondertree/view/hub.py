@@ -35,9 +35,8 @@ class Hub:
         self.session = Session(setup, self._changed)
         self.hello = hello(setup, server)
         self.clients: set[Any] = set()
-        self.saved: Path | None = None
-        """The file of the tree that was saved last."""
-        self._saves: list[Path] = []
+        self.saved: dict[str, Path] = {}
+        """The files of the trees that were saved last, by the names that the pages chose."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._folder = Path()
         self._frames: dict[int, tuple[Sent, asyncio.Task[tuple[str, Sent]]]] = {}
@@ -100,16 +99,16 @@ class Hub:
         answer = await asyncio.wrap_future(done)
         return [] if answer is None else [answer]
 
-    def _save(self) -> None:
+    def _save(self, name: str) -> None:
         """Saves the tree to a file of its own and deletes the oldest ones; called by the worker."""
         path = self._folder / f"{secrets.token_hex(8)}.tree"
         self.session.save(path)
-        self.saved = path
-        self._saves.append(path)
-        for old in self._saves[:-MAX_SAVED]:
+        for old in [name, *list(self.saved)[: 1 - MAX_SAVED]]:
             with suppress(OSError):  # Windows does not delete a file that is being read
-                old.unlink(missing_ok=True)
-                self._saves.remove(old)
+                if old in self.saved:
+                    self.saved[old].unlink(missing_ok=True)
+                    del self.saved[old]
+        self.saved[name] = path
 
     async def _solve(self) -> dict[str, Any]:
         """Solves the shown position, once for all requests; a game in Python is solved in the worker."""

@@ -28,12 +28,14 @@ from pondertree.view.window import Window
 
 #: Seconds of a slice, and the longest one for a game whose playouts exceed it.
 SLICE, MAX_SLICE = 0.1, 10.0
-#: Minimum duration of a slice relative to the tree read before it, and the most seconds it is extended for it.
-SLICE_PER_READING, MAX_PAUSE = 60, 1.0
+#: Minimum duration of a slice relative to the CPU time of the reading before it: readings take a hundredth of a search.
+SLICE_PER_READING = 100
+#: Most seconds of a slice that is extended for the reading before it.
+MAX_PAUSE = 1.0
 #: Moves of an expected line.
 MAX_LINE = 12
 #: Seconds for the moves of new positions, and as many for expected lines: after a slice, and after the last one.
-WRITING, FINAL_WRITING = 0.002, 0.1
+WRITING, FINAL_WRITING = 0.001, 0.1
 
 
 @dataclass
@@ -64,6 +66,10 @@ class LiveSearch:
         self.run: Run | None = None
         #: CPU seconds of the last reading.
         self._reading = 0.0
+        #: Mean (None without one) and largest depth of the simulations. Computing them walks the whole tree:
+        #: the first snapshot of a search that has ended leaves them out.
+        self._depths: list[float | None] | None = None
+        self._is_shown = self._lacks_depths = False
         self._search, self._rule = search, config.rule if is_known else None
         is_model = getattr(search, "model", None) is not None
         #: Whether positions have values of an evaluator or a model, beside the search's.
@@ -73,9 +79,18 @@ class LiveSearch:
 
     def _set_root(self, state: Any) -> None:
         self._state = state
+        self._forget_depths()
         self.window = Window(state, self._info, self._write)
         #: The texts of the moves at the root, which every frame has.
         self._root_texts: dict[int, str] = {}
+
+    def _forget_depths(self) -> None:
+        self._depths, self._is_shown, self._lacks_depths = None, False, False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the last snapshot left out nothing that takes long: moves of new positions, and depths at the end."""
+        return self.window.is_complete and not self._lacks_depths
 
     @property
     def has_schedule(self) -> bool:
@@ -126,6 +141,7 @@ class LiveSearch:
         """Starts the search, limited to additional simulations and seconds."""
         self.validate(simulations)
         done, elapsed = spent(self.require_tree())
+        self._forget_depths()
         self.run = Run(
             None if simulations is None else done + simulations, None if seconds is None else elapsed + seconds, reply
         )
@@ -175,8 +191,9 @@ class LiveSearch:
         moves = move_rows(result, self._rule, self._root_text, evaluates=self._evaluates)
         self._add_lines(result, moves, seconds)
         shares = [[move["action"], move["share"]] for move in moves if move["visits"]]
+        status = self._status(result)
         self._reading = 0.0 if self.run is None else time.thread_time() - begun
-        return Snapshot(position, number, {"status": self._status(result), "moves": moves, "shares": shares}, rows)
+        return Snapshot(position, number, {"status": status, "moves": moves, "shares": shares}, rows)
 
     def _status(self, result: SearchResult | None) -> dict[str, Any]:
         """Returns the status of a frame; None is the end of a game."""
@@ -199,9 +216,16 @@ class LiveSearch:
         if result.simulations > 0 or result.proven is not None or result.visits.any():
             status |= {"value": finite(result.value), "best": int(result.edges.actions[result.best_row])}
             if run is None:
-                mean, largest = result.depths()
-                status["depth"] = [finite(mean), largest]
+                status["depth"] = self._known_depths(result)
         return status
+
+    def _known_depths(self, result: SearchResult) -> list[float | None] | None:
+        """Returns the depths of a search that has ended, from its second snapshot on."""
+        if self._depths is None and self._is_shown:
+            mean, largest = result.depths()
+            self._depths = [finite(mean), largest]
+        self._is_shown, self._lacks_depths = True, self._depths is None
+        return self._depths
 
     def value(self) -> float | None:
         """Returns the value of the position for the first player; None if it was not searched."""
@@ -217,6 +241,7 @@ class LiveSearch:
     def step(self, planned: int | None) -> dict[str, Any]:
         """Runs one simulation, of `planned` ones if there is a schedule, and returns all of its terms."""
         tree: Any = self.require_tree()
+        self._forget_depths()
         row = tree.step(of=planned if self.has_schedule else None)
         if row is None:
             raise UsageError("no simulation is left: the position is solved, or the tree is full")

@@ -80,9 +80,9 @@ REQUESTS: dict[str, dict[str, Check]] = {
     },
     "inspect": {"id": _whole},
     "solve": {},
-    "save": {},
+    "save": {"name": validation.text},
 }
-REQUIRED = {"goto": "ply", "settings": "settings", "inspect": "id"}
+REQUIRED = {"goto": "ply", "settings": "settings", "inspect": "id", "save": "name"}
 
 
 def read_fields(given: Any, known: Mapping[str, Check], name: str) -> dict[str, Any]:

@@ -97,7 +97,7 @@ class Session:
     def _slice(self) -> bool:
         """Runs the search for a slice, if it runs, and publishes the tree; returns whether there is more to do."""
         run = self._live.run
-        if run is None and (self._live.window.is_complete or not self.watchers):
+        if run is None and (self._live.is_complete or not self.watchers):
             return False
         try:
             if run is None:
@@ -113,7 +113,7 @@ class Session:
             if run is not None and run.reply is not None:
                 run.reply.set_result(None)
             return False
-        return self._live.run is not None or not self._live.window.is_complete
+        return self._live.run is not None or not self._live.is_complete
 
     def _finish(self) -> None:
         """Ends a search whose limits are reached; a reply is played."""

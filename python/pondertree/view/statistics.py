@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pondertree.config import LogPuct, Puct, ScoringRule, Ucb1
+from pondertree.config import ScoringRule
 from pondertree.result import UNPROVEN, SearchResult
 from pondertree.view.messages import DECIMALS
 
@@ -33,7 +32,10 @@ def move_rows(
     clean = result.clean_priors if node == 0 else {}
     total = int(edges.visits.sum())
     has_priors = bool(edges.priors.any())
-    terms = exploration(rule, edges.visits, edges.priors, result.visits_of(node))
+    terms = np.full(len(edges.visits), np.nan)
+    if rule is not None and (has_priors or not rule.has_priors):  # before its evaluation, a node has no priors
+        terms = rule.exploration(edges.visits, edges.priors, result.visits_of(node))
+    adds_terms = rule is not None and not rule.normalises_q
     order = np.argsort(-edges.visits, kind="stable").tolist()
     if node == 0:
         order.remove(result.best_row)
@@ -54,31 +56,10 @@ def move_rows(
                 "network": finite(evaluation) if evaluates else None,
                 "q": q,
                 "u": u,
-                # MuZero's rule normalises q.
-                "score": None if u is None or q is None or isinstance(rule, LogPuct) else round(q + u, DECIMALS),
+                "score": round(q + u, DECIMALS) if adds_terms and q is not None and u is not None else None,
                 "proven": proven,
                 "distance": None if proven is None else plies,
                 "line": [],
             }
         )
     return listed
-
-
-def exploration(
-    rule: ScoringRule | None, visits: NDArray[np.int64], priors: NDArray[np.float32], total: int
-) -> NDArray[np.float64]:
-    """Returns the exploration term of each edge of a node with `total` visits; NaN if the rule has none, and before
-    the node is evaluated."""
-    weight = math.nan
-    if rule is not None and rule.has_priors and not priors.any():
-        rule = None
-    match rule:
-        case Ucb1():
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return np.asarray(rule.c_param * np.sqrt(2.0 * math.log(max(total, 1)) / visits))
-        case Puct():
-            counted = total if rule.parent_visits == "node" else max(total - 1, 1)
-            weight = rule.c_puct * math.sqrt(counted)
-        case LogPuct():
-            weight = (math.log((total + rule.pb_c_base + 1) / rule.pb_c_base) + rule.pb_c_init) * math.sqrt(total)
-    return np.asarray(weight * priors.astype(np.float64) / (1.0 + visits))

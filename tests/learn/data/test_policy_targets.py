@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.support.networks import table
 
 from pondertree import random
+from pondertree.config import Puct
 from pondertree.evaluators import Function
 from pondertree.games import TicTacToe
 from pondertree.learn.data.policy_targets import LegalActions, pruned_visits
@@ -28,7 +29,7 @@ def test_pruning_removes_only_forced_visits(visits: list[int], data: Any) -> Non
     q = np.array(data.draw(st.lists(st.floats(-1, 1), min_size=count, max_size=count)))
     p = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=count, max_size=count)))
     p /= p.sum()
-    retained = pruned_visits(n, q * n, p, 1.5, 2.0)
+    retained = pruned_visits(n, q * n, p, Puct(1.5, forced_playouts=2.0))
     best = int(np.argmax(n))
     assert retained[best] == n[best]
     assert ((retained >= 0) & (retained <= n)).all()
@@ -47,7 +48,10 @@ def test_pruning_removes_only_forced_visits(visits: list[int], data: Any) -> Non
 def test_forced_playouts_add_visits_that_pruning_removes() -> None:
     """Three moves, one of them bad and visited only because of forced playouts."""
     retained = pruned_visits(
-        np.array([60.0, 10.0, 30.0]), np.array([30.0, -9.0, 14.0]), np.array([0.5, 0.3, 0.2]), 1.0, 2.0
+        np.array([60.0, 10.0, 30.0]),
+        np.array([30.0, -9.0, 14.0]),
+        np.array([0.5, 0.3, 0.2]),
+        Puct(1.0, forced_playouts=2.0),
     )
     assert retained[0] == 60.0
     assert retained[1] == 2.0  # ceil(0.3 sqrt(101) / (0.5 + 5.02 / 61 + 0.9) - 1) = 2, and 10 - ceil(sqrt(60)) = 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from pondertree.reference.linear_puct import MCTS  # type: ignore[import-not-found]
 from tests.support.engine_alphazero import Table
@@ -44,6 +45,14 @@ def test_linear_puct_differs_from_puct() -> None:
     searches = [LinearAlphaZero(Table(), 200, seed=3), pondertree.AlphaZero(Table(), 200, seed=3)]
     linear, plain = [search.run(Chess()).visits.tolist() for search in searches]
     assert linear != plain
+
+
+def test_exploration_term_of_the_rule_matches_its_record() -> None:
+    tree = LinearAlphaZero(Table(), 50, seed=3, trace=True).tree(ConnectFour()).simulate()
+    choice = tree.trace()[-1]["terms"][0]
+    visits, priors = (np.array([edge[name] for edge in choice["edges"]]) for name in ("visits", "prior"))
+    expected = LinearPuct(0.05).exploration(visits, priors, choice["visits"])
+    assert [edge["exploration"] for edge in choice["edges"]] == expected.tolist()
 
 
 def test_linear_puct_parameter_is_checked() -> None:

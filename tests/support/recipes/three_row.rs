@@ -96,6 +96,7 @@ impl Game for ThreeRow {
 
 impl fmt::Display for ThreeRow {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "1 2 3 4 5 6 7")?;
         for square in 0..SQUARES {
             write!(formatter, "{} ", stone_symbol(self.stones.map(|stones| stones >> square & 1 != 0)))?;
         }

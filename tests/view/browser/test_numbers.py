@@ -43,6 +43,7 @@ def test_numbers_equal_the_node_s(serve, open_page):
     assert view.number("status-value") == shown(result.value)
     assert view.number("status-best") == result.action
     mean, deepest = result.depths()
+    view.wait("document.querySelector('[data-testid=status-depth]').dataset.value")  # follows the first frame
     assert view.number("status-depth") == shown(mean)
     assert view.number("status-max-depth") == deepest
 

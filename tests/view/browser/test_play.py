@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pondertree
 from pondertree.games import TicTacToe
 
 #: White promotes on e8 or captures on d8.
@@ -204,3 +205,13 @@ def test_preset_parameters_and_seed_are_changed(serve, open_page):
     page.get_by_test_id("seed").fill("-3")
     view.press("apply")
     assert page.evaluate("document.querySelector('#seed').validity.rangeUnderflow")
+
+
+def test_saved_tree_is_downloaded(serve, open_page, tmp_path):
+    view = open_page(serve("tic-tac-toe", "--algorithm", "uct", "--seed", "5"))
+    view.simulate(300)
+    with view.page.expect_download() as download:
+        view.press("save")
+    path = tmp_path / "search.tree"
+    download.value.save_as(path)
+    assert pondertree.load_tree(path).result().simulations == 300

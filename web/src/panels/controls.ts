@@ -74,8 +74,9 @@ export class Controls {
   }
 
   async save(): Promise<void> {
-    if (!(await this.store.send({ type: "save" }))) return;
-    const link = h("a", { href: `tree?token=${encodeURIComponent(this.token)}`, download: "" });
+    const name = crypto.randomUUID();
+    if (!(await this.store.send({ type: "save", name }))) return;
+    const link = h("a", { href: `tree?token=${encodeURIComponent(this.token)}&name=${name}`, download: "" });
     document.body.append(link);
     link.click();
     link.remove();

@@ -2,7 +2,15 @@
 
 from pondertree.learn.config.defaults import default_config, usual_algorithm, with_defaults
 from pondertree.learn.config.game_spec import GameSpec, game_spec, next_state, read_observation
-from pondertree.learn.config.schema import Config, config_file, data_of_text, field_names, read_config, text_of_config
+from pondertree.learn.config.schema import (
+    ALGORITHMS,
+    Config,
+    config_file,
+    data_of_text,
+    field_names,
+    read_config,
+    text_of_config,
+)
 from pondertree.learn.config.sections import (
     OPPONENT,
     EvaluationConfig,
@@ -14,6 +22,7 @@ from pondertree.learn.config.sections import (
 from pondertree.networks import NetworkConfig
 
 __all__ = [
+    "ALGORITHMS",
     "Config",
     "EvaluationConfig",
     "GameSpec",

@@ -10,7 +10,7 @@ from pondertree.envs.gymnasium import PREFIX
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
 from pondertree.learn.config.game_spec import GameSpec, game_spec
-from pondertree.learn.config.schema import ALGORITHMS, Config
+from pondertree.learn.config.schema import ALGORITHMS, LEARNS_MODEL, Config
 from pondertree.learn.config.sections import EvaluationConfig
 
 #: Anchor opponents of every game. Games with simulations of microseconds get a longer ladder; the strongest anchor of
@@ -147,7 +147,7 @@ def with_defaults(config: Config, spec: GameSpec, on_gpu: bool) -> Config:
     config = config.with_values(**BY_GAME.get(name, {}))
     if on_gpu:
         config = config.with_values(**ON_GPU.get(name, {}))
-    if config.algorithm == "muzero":
+    if config.learns_model:
         config = config.with_values(**(BY_MUZERO_ON_GPU if on_gpu else BY_MUZERO).get(name, {}))
         if spec.info.has_rewards:
             config = config.with_values(**IN_ENVIRONMENTS)
@@ -184,9 +184,9 @@ def default_config(
         )
     if factory is None:
         algorithm = algorithm or usual_algorithm(game)
-        spec = game_spec(game, rewards=algorithm == "muzero")
+        spec = game_spec(game, rewards=LEARNS_MODEL[algorithm])
     else:
-        spec = game_spec(game, factory, rewards=algorithm in (None, "muzero"))
+        spec = game_spec(game, factory, rewards=algorithm is None or LEARNS_MODEL[algorithm])
         algorithm = algorithm or ("muzero" if spec.info.has_rewards else "gumbel")
     return with_defaults(Config(game=spec.name, algorithm=algorithm), spec, on_gpu).with_values(**values)
 

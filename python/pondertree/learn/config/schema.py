@@ -29,7 +29,9 @@ from pondertree.networks import NetworkConfig
 from pondertree.optional import require
 from pondertree.validation import brief
 
-ALGORITHMS = ("gumbel", "alphazero", "muzero")
+#: The training algorithms, and whether each learns a model of the game, in which it searches.
+LEARNS_MODEL = {"gumbel": False, "alphazero": False, "muzero": True}
+ALGORITHMS = tuple(LEARNS_MODEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,11 @@ class Config:
         validation.check_fields(self)
         for name, kind in SECTIONS.items():
             validation.instance(getattr(self, name), kind, name)
+
+    @property
+    def learns_model(self) -> bool:
+        """Whether the algorithm learns a model of the game, in which it searches."""
+        return LEARNS_MODEL[self.algorithm]
 
     def with_values(self, **changes: Any) -> Config:
         """Returns a copy with other values; `self_play={"simulations": 16}` changes one field of a section."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pondertree.config import Puct
 from pondertree.result import SearchResult
 
 
@@ -60,31 +61,31 @@ class LegalActions:
         return found
 
 
-def pruned_policy(result: SearchResult, legal: NDArray[np.uint16], c_puct: float, forced: float) -> NDArray[np.float32]:
-    """Returns the pruned visit distribution of a PUCT search over the legal actions."""
+def pruned_policy(result: SearchResult, legal: NDArray[np.uint16], rule: Puct) -> NDArray[np.float32]:
+    """Returns the pruned visit distribution of a search by a rule over the legal actions."""
     actions, visits, sums, priors, *_ = result.edges
     pruned = np.zeros(len(result.visits), dtype=np.float64)
-    pruned[actions] = pruned_visits(visits.astype(np.float64), sums, priors.astype(np.float64), c_puct, forced)
+    pruned[actions] = pruned_visits(visits.astype(np.float64), sums, priors.astype(np.float64), rule)
     shares = pruned[legal]
     return np.asarray(shares / shares.sum(), dtype=np.float32)
 
 
 def pruned_visits(
-    visits: NDArray[np.float64], sums: NDArray[np.float64], priors: NDArray[np.float64], c_puct: float, forced: float
+    visits: NDArray[np.float64], sums: NDArray[np.float64], priors: NDArray[np.float64], rule: Puct
 ) -> NDArray[np.float64]:
     """Subtracts forced visits as long as each move's PUCT score stays below that of the most visited move.
 
-    At most sqrt(forced * P * N) visits of a move were forced. A move left with a single visit loses it.
+    At most sqrt(`rule.forced_playouts` * P * N) visits of a move were forced. A move left with a single visit loses it.
     """
     total = visits.sum()
     best = int(np.argmax(visits))
     with np.errstate(divide="ignore", invalid="ignore"):
         q = np.where(visits > 0, sums / visits, 0.0)
-        explore = c_puct * priors * np.sqrt(total + 1.0)
+        explore = rule.exploration_weight(total + 1.0) * priors
         goal = q[best] + explore[best] / (1.0 + visits[best])
         # The fewest visits that keep Q + explore / (1 + n) at or below the goal.
         needed = np.where(goal > q, np.ceil(explore / np.maximum(goal - q, 1e-12) - 1.0), visits)
-    allowed = np.ceil(np.sqrt(forced * priors * total))
+    allowed = np.ceil(np.sqrt(rule.forced_playouts * priors * total))
     pruned = np.clip(needed, np.maximum(visits - allowed, 0.0), visits)
     pruned[pruned <= 1.0] = 0.0
     pruned[best] = visits[best]

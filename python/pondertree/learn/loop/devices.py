@@ -64,7 +64,7 @@ def check_memory(spec: GameSpec, config: Config, device: torch.device) -> None:
         f"replay.window is {config.replay.window:,} positions of {_size(row)} each, which",
         "replay.window",
     )
-    if config.algorithm != "muzero":
+    if not config.learns_model:
         return
     play = config.self_play
     shape = model_architecture(spec, config).hidden_shape

@@ -214,11 +214,11 @@ class Session:
 
 def architecture_fields(before: Config, now: Config) -> Iterator[tuple[str, Any, Any]]:
     """Yields (field, old value, new value) of all fields that determine the weights' shapes."""
-    if "muzero" in (before.algorithm, now.algorithm):  # the other two share their architecture
+    if before.learns_model or now.learns_model:  # the others share their architecture
         yield "algorithm", before.algorithm, now.algorithm
     for name in field_names(NetworkConfig):
         yield f"network.{name}", getattr(before.network, name), getattr(now.network, name)
-    if now.algorithm == "muzero":
+    if now.learns_model:
         for name in ("support", "dynamics_blocks"):
             yield f"muzero.{name}", getattr(before.muzero, name), getattr(now.muzero, name)
         old, new = before.muzero.consistency, now.muzero.consistency

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pondertree.config import Puct
 from pondertree.learn.config import Config
 from pondertree.learn.data import LegalActions, pruned_policy
 from pondertree.presets import AlphaZero, Gumbel, MuZero
@@ -38,7 +39,7 @@ class Searches:
 
 def searches_of(config: Config) -> Searches:
     """Returns the searches of the configured algorithm."""
-    if config.algorithm == "muzero":
+    if config.learns_model:
         add_noise = None if config.muzero.root == "gumbel" else True
         return Searches(_model_self_play_search, _model_evaluation_search, _improved, add_noise)
     return SEARCHES[config.algorithm]
@@ -103,11 +104,11 @@ def _improved(config: Config, forest: Forest, legal: LegalActions, policy: NDArr
 
 
 def _pruned(config: Config, forest: Forest, legal: LegalActions, policy: NDArray[np.float64]) -> NDArray[np.float32]:
-    c_puct, forced = config.self_play.c_puct, config.self_play.forced_playouts
-    if forced <= 0.0:
+    rule = Puct(config.self_play.c_puct, forced_playouts=config.self_play.forced_playouts)
+    if rule.forced_playouts <= 0.0:
         return legal.normalised(policy)
     results = zip(forest.results(), legal.split(legal.actions), strict=True)
-    return np.concatenate([pruned_policy(result, actions, c_puct, forced) for result, actions in results])
+    return np.concatenate([pruned_policy(result, actions, rule) for result, actions in results])
 
 
 SEARCHES = {
