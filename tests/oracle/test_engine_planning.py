@@ -106,9 +106,7 @@ def test_alphazero_matches_reference_with_reused_trees(
 
 
 @settings(max_examples=60)
-@given(
-    game=ALONE, planning=PLANNING, seed=SEEDS, simulations=st.integers(1, 100), in_flight=st.sampled_from([1, 2, 8])
-)
+@given(game=ALONE, planning=PLANNING, seed=SEEDS, simulations=st.integers(1, 100), in_flight=st.sampled_from([1, 2, 8]))
 def test_alphazero_by_playouts_matches_reference(
     game: TabularGame, planning: dict[str, Any], seed: int, simulations: int, in_flight: int
 ) -> None:

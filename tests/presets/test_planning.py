@@ -19,6 +19,7 @@ from pondertree.config import LogPuct, Puct
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.games import ConnectFour, TicTacToe
 from pondertree.gpu.tree_shape import TreeShape, runs_on_device
+from pondertree.match.spec import NamedSearch, read_player
 from pondertree.testing.tabular import TabularGame
 
 GAMES = st.builds(
@@ -224,9 +225,7 @@ STATE = TabularGame(21, players=1, rewards=True, depth=(6, 12), branching=(2, 4)
 @pytest.mark.parametrize("make", PRESETS)
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("in_flight", [1, 4])
-def test_saved_tree_continues_bit_for_bit(
-    make: Any, options: dict[str, Any], in_flight: int, tmp_path: Path
-) -> None:
+def test_saved_tree_continues_bit_for_bit(make: Any, options: dict[str, Any], in_flight: int, tmp_path: Path) -> None:
     search = make(in_flight=in_flight, **options)
     whole = search.tree(STATE).simulate(120).simulate(180)
     tree = make(in_flight=in_flight, **options).tree(STATE).simulate(120)
@@ -234,7 +233,7 @@ def test_saved_tree_continues_bit_for_bit(
     again = pondertree.load_tree(tmp_path / "tree", search=make(in_flight=in_flight, **options), state=STATE)
     assert again.result().value == tree.result().value
     assert fingerprint(again.simulate(180).result()) == fingerprint(whole.result())
-    with pytest.raises(InvalidArgumentError, match="discount|backup|normalize"):
+    with pytest.raises(InvalidArgumentError, match=r"discount|backup|normalize"):
         pondertree.load_tree(tmp_path / "tree", search=make(in_flight=in_flight), state=STATE)
 
 
@@ -274,9 +273,7 @@ def test_failed_batch_leaves_tree_and_bounds_as_they_were(make: Any, options: di
 def test_threads_do_not_change_trees(options: dict[str, Any]) -> None:
     for state in (STATE, ConnectFour()):
         given = options if state is STATE else {**options, "backup": "mean"}
-        one, many = (
-            UCT(200, seed=5, in_flight=8, threads=threads, **given).run([state] * 3) for threads in (1, 4)
-        )
+        one, many = (UCT(200, seed=5, in_flight=8, threads=threads, **given).run([state] * 3) for threads in (1, 4))
         assert [fingerprint(result) for result in one] == [fingerprint(result) for result in many]
 
 
@@ -294,7 +291,8 @@ def test_reused_tree_has_the_bounds_of_its_edges() -> None:
 def test_defaults_are_the_search_without_planning() -> None:
     for state in (ConnectFour(), STATE):
         plain = UCT(200, seed=5).run(state)
-        assert fingerprint(plain) == fingerprint(UCT(200, seed=5, normalize=None, discount=1.0, backup="mean").run(state))
+        defaults: Any = {"normalize": None, "discount": 1.0, "backup": "mean"}
+        assert fingerprint(plain) == fingerprint(UCT(200, seed=5, **defaults).run(state))
         assert plain._view.columns()["bounds"].tolist() == [float("inf"), float("-inf")]
 
 
@@ -346,3 +344,12 @@ def test_device_kernel_is_for_searches_without_planning() -> None:
     assert TreeShape(64, 100, 7, Puct(normalize="tree"), is_game=True).kernel is None
     assert TreeShape(64, 100, 7, Puct(), discount=0.5, is_game=True).kernel is None
     assert TreeShape(64, 100, 7, LogPuct(normalize="tree"), discount=0.5).kernel == "puct.h"
+
+
+def test_players_of_matches_take_the_options() -> None:
+    player = read_player("uct:num_simulations=9,normalize=tree,discount=0.9,backup=max")
+    assert isinstance(player, NamedSearch)
+    search: Any = player.search
+    assert (search.normalize, search.discount, search.backup) == ("tree", 0.9, "max")
+    with pytest.raises(InvalidArgumentError, match="backup must be"):
+        read_player("uct:backup=most")

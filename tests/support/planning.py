@@ -13,7 +13,7 @@ LEVELS = 64
 
 @dataclass(frozen=True)
 class Rescaled:
-    """A game with rewards whose rewards are multiplied by `scale`, and whose every end pays `constant` to each player."""
+    """A game with rewards multiplied by `scale`, every end of which pays `constant` to each player in addition."""
 
     inside: Any
     scale: float = 1.0

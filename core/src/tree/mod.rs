@@ -194,8 +194,11 @@ impl Tree {
             return true;
         }
         let node_blocks = nodes.saturating_sub(free_nodes).div_ceil(NODE_BLOCK);
-        let columns = (node_blocks * NODE_BLOCK * 2 * Columns::bytes_per_node(self.shape))
-            .max(if node_blocks > 0 { self.columns.growth(self.shape, self.num_nodes() + nodes) } else { 0 });
+        let columns = (node_blocks * NODE_BLOCK * 2 * Columns::bytes_per_node(self.shape)).max(if node_blocks > 0 {
+            self.columns.growth(self.shape, self.num_nodes() + nodes)
+        } else {
+            0
+        });
         let grown = node_blocks * NODE_BLOCK * size_of::<Node>() + columns + edge_blocks * self.edges.block_bytes();
         let indices_left = (self.num_nodes as usize + nodes) < Link::INDEX as usize && self.edges.has_indices(edge_blocks);
         indices_left && self.bytes() + grown <= max_bytes
