@@ -6,14 +6,14 @@ use pondertree_core::games::othello::Othello;
 use pondertree_core::games::tic_tac_toe::TicTacToe;
 use pondertree_core::games::{Compiled, Game, PythonGame, World};
 use pondertree_core::{
-    for_each_game, tree_key, ChanceMode, Error, Forest, LeafKind, PlayoutPolicy, Policy, Rule, SearchConfig, StepResult, Tree, Ucb1,
-    WorldConfig, ROOT, UNPROVEN,
+    for_each_game, tree_key, Backup, ChanceMode, Error, Forest, LeafKind, PlayoutPolicy, Policy, Rule, SearchConfig, StepResult, Tree,
+    Ucb1, WorldConfig, ROOT, UNPROVEN,
 };
 use proptest::prelude::*;
 
 fn config<G: Game>() -> SearchConfig {
     SearchConfig {
-        rule: Rule::Ucb1(Ucb1 { c_param: 1.0 }),
+        rule: Rule::Ucb1(Ucb1 { c_param: 1.0, normalize: false }),
         leaf: LeafKind::Playout,
         playout_policy: PlayoutPolicy::Random,
         max_depth: None,
@@ -29,6 +29,7 @@ fn config<G: Game>() -> SearchConfig {
         chance: ChanceMode::Balanced,
         chance_width: 36,
         discount: 1.0,
+        backup: Backup::Mean,
         num_actions: G::start().dimensions().num_actions,
         max_nodes: None,
         max_bytes: None,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracle.test_engine_alphazero import GAMES, OPTIONS, TABLES, Pair
+from tests.oracle.test_engine_chance import GAMES as CHANCE_GAMES
+from tests.oracle.test_engine_chance import assert_equal as assert_chance_equal
 from tests.oracle.test_engine_uct import TabularValues
 from tests.support import engine_uct
 from tests.support.exact_models import TabularDecisionModel
@@ -103,9 +106,7 @@ def test_alphazero_matches_reference_with_reused_trees(
 
 
 @settings(max_examples=60)
-@given(
-    game=ALONE, planning=PLANNING, seed=SEEDS, simulations=st.integers(1, 100), in_flight=st.sampled_from([1, 2, 8])
-)
+@given(game=ALONE, planning=PLANNING, seed=SEEDS, simulations=st.integers(1, 100), in_flight=st.sampled_from([1, 2, 8]))
 def test_alphazero_by_playouts_matches_reference(
     game: TabularGame, planning: dict[str, Any], seed: int, simulations: int, in_flight: int
 ) -> None:
@@ -159,3 +160,22 @@ def test_gumbel_discounts_games_as_reference(
 def test_gumbel_does_not_discount_games_by_default() -> None:
     assert pondertree.Gumbel(Rollout()).discount == 1.0
     assert pondertree.Gumbel(model=TabularDecisionModel(1)).discount == 0.997
+
+
+@settings(max_examples=100)
+@given(
+    number=st.integers(0, 199),
+    preset=st.sampled_from(["uct", "uct_evaluated", "alphazero"]),
+    planning=PLANNING,
+    seed=SEEDS,
+    simulations=st.integers(1, 150),
+    in_flight=st.sampled_from([1, 1, 2, 8]),
+    chance=st.sampled_from(["balanced", "sample"]),
+)
+def test_engine_matches_reference_on_games_with_chance(
+    number: int, preset: str, planning: dict[str, Any], seed: int, simulations: int, in_flight: int, chance: str
+) -> None:
+    game = CHANCE_GAMES[number]
+    game = replace(game, players=1 if number % 3 else game.players)
+    options = {"in_flight": in_flight, "chance": chance, **planning_of(game, planning)}
+    assert_chance_equal(game.start(), preset, simulations, seed, **options)

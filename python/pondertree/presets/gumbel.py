@@ -56,7 +56,7 @@ class Gumbel(ModelSearch):
     maxvisit_init: float = option_of(GumbelRule, "maxvisit_init")
     rescale_values: bool = option_of(GumbelRule, "rescale_values")
     use_mixed_value: bool = option_of(GumbelRule, "use_mixed_value")
-    discount: float = option(None, bounded_float(0.0, 1.0), optional=True)
+    discount: float | None = option(None, bounded_float(0.0, 1.0), optional=True)
     num_players: int | None = option(None, bounded_int(1, 2), optional=True)
     gumbel: Any = option(None, _numbers, optional=True)
     chance: str = option_of(SearchConfig, "chance")
@@ -69,11 +69,12 @@ class Gumbel(ModelSearch):
         if self.model is None and hasattr(self.evaluator, "initial_inference"):
             self.evaluator, self.model = None, self.evaluator
         if self.discount is None:
-            self.discount = 1.0 if self.model is None else 0.997
+            self.discount = 1.0 if self.model is None else 0.997  # of a game and of a model
         super().__post_init__()
 
     def config(self, info: GameInfo) -> SearchConfig:
         """Returns the configuration; evaluators that the engine implements are compiled leaves."""
+        assert self.discount is not None, "set with the search"
         leaf, analysis = ("external", None) if self.model is not None else compiled_leaf_of(self.evaluator, info)
         return SearchConfig(
             rule=GumbelRule.of(self),

@@ -14,7 +14,6 @@ from typing import Any
 from pondertree.reference.tree import SearchTree, TreeNode
 from pondertree.validation import number
 
-
 Scale = tuple[float, float]
 """The offset and the factor of normalisation."""
 
@@ -42,7 +41,7 @@ def normalized(mean: float | None, scale: Scale) -> float:
 
 
 def best_value(node: TreeNode) -> float | None:
-    """Returns the highest mean value of the visited moves of a node, at a chance node the mean of all; None without any."""
+    """Returns the highest mean value of the visited moves of a node, at a chance node the mean of all; or None."""
     if node.is_chance:
         total, visits = node.sum_of_moves()
         return total / visits if visits else None

@@ -202,9 +202,7 @@ class MCTSNode(TreeNode):
             record.append((list(scores.items()), self._choice_terms(parent_visits, c_param, scale)))
         return candidates[highest(scores, random or self.tree_random())]
 
-    def _choice_terms(
-        self, parent_visits: int, c_param: float, scale: Scale | None = None
-    ) -> ChoiceTerms:
+    def _choice_terms(self, parent_visits: int, c_param: float, scale: Scale | None = None) -> ChoiceTerms:
         """Returns what the scores of `best_child` are made of."""
         excluded = excluded_losses(self)
         edges: list[EdgeTerms] = []

@@ -136,9 +136,7 @@ class SearchPlayouts(Playouts):
             raise OutOfTime
 
 
-def fast_random_playout(
-    state: Any, key: int, info: GameInfo, playouts: Playouts, discount: float = 1.0
-) -> list[float]:
+def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts, discount: float = 1.0) -> list[float]:
     """Returns the result of a random playout, one number per player; with rewards, their discounted sums.
 
     Plays the same moves as `random_playout`. Optimised, since it takes most of the time of a search of a Python game:
