@@ -25,7 +25,7 @@ from pondertree.learn.evaluation.arena import greedy_player, play_episodes, rand
 from pondertree.learn.evaluation.ratings import mean_interval
 from pondertree.learn.self_play import SelfPlay
 
-GAMES = ["2048", "tests.support.learning:Dice"]
+GAMES = ["2048", "tests.support.learning:Dice", "pig", "backgammon"]
 
 
 def small(game: str, **values: Any) -> Config:

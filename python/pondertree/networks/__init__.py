@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pondertree.optional import lazy_names
 
 if TYPE_CHECKING:
-    from pondertree.networks.architecture import Architecture, NetworkConfig
+    from pondertree.networks.architecture import MAX_SUPPORT, Architecture, NetworkConfig
     from pondertree.networks.categories import outcome_shares, support_for
     from pondertree.networks.loading import export_onnx, is_onnx, load, load_for_one_tree, load_onnx
     from pondertree.networks.model_architecture import ModelArchitecture
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Architecture",
+    "MAX_SUPPORT",
     "ModelArchitecture",
     "ModelNetwork",
     "NetworkConfig",
@@ -47,7 +48,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "architecture": ["Architecture", "NetworkConfig"],
+        "architecture": ["MAX_SUPPORT", "Architecture", "NetworkConfig"],
         "categories": ["outcome_shares", "support_for"],
         "loading": ["export_onnx", "is_onnx", "load", "load_for_one_tree", "load_onnx"],
         "model_architecture": ["ModelArchitecture"],

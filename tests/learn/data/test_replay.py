@@ -10,6 +10,7 @@ from tests.learn.data.test_records import make_game
 
 from pondertree import games
 from pondertree.errors import InvalidActionError
+from pondertree.game import CHANCE
 from pondertree.learn.config.game_spec import game_spec
 from pondertree.learn.config.schema import Config
 from pondertree.learn.config.sections import ReplayConfig
@@ -38,10 +39,17 @@ def test_packed_observations_match_states(name: str, seed: int, opening: int) ->
     """Unpacked observations and players to move equal those of the states."""
     spec = game_spec(name)
     numbers = np.random.default_rng(seed)
-    states, moves = [spec.factory()], []
-    while not states[-1].is_terminal and len(states) < 30:
-        moves.append(int(numbers.choice(states[-1].legal_actions())))
-        states.append(states[-1].play(moves[-1]))
+    state, states, moves, outcomes, drawn = spec.factory(), [], [], [], [0]
+    while not state.is_terminal and len(moves) < 30:
+        action = int(numbers.choice(state.legal_actions()))
+        if state.to_play == CHANCE:
+            outcomes.append(action)
+            drawn[-1] += 1
+        else:
+            states.append(state)
+            moves.append(action)
+            drawn.append(0)
+        state = state.play(action)
     opening = min(opening, len(moves))
     nothing = np.zeros(0, np.float32)
     record = GameRecord(
@@ -55,12 +63,14 @@ def test_packed_observations_match_states(name: str, seed: int, opening: int) ->
         actions=np.zeros(0, np.uint16),
         policy=nothing,
         returns=nothing,
+        outcomes=np.array(outcomes, dtype=np.uint16),
+        drawn=np.array(drawn if spec.info.has_chance else [], dtype=np.uint16),
     )
     seen, players = packed_observations(record, spec)
     found = unpacked(torch.from_numpy(seen.planes.view(np.int64)), torch.from_numpy(seen.numbers), spec.shape)
-    expected = [state.observation() for state in states[opening:-1]]
+    expected = [state.observation() for state in states[opening:]]
     np.testing.assert_array_equal(found, np.reshape(expected, (-1, *spec.shape)))
-    assert players.tolist() == [state.to_play for state in states[opening:-1]]
+    assert players.tolist() == [state.to_play for state in states[opening:]]
 
 
 def test_packed_line_refuses_illegal_move() -> None:

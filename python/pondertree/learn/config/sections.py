@@ -11,7 +11,7 @@ from typing import Any
 from pondertree import validation
 from pondertree.config import bounded_float, bounded_int, one_of, option
 from pondertree.errors import InvalidArgumentError
-from pondertree.networks.architecture import MAX_SUPPORT
+from pondertree.networks import MAX_SUPPORT
 
 #: Names of anchor opponents: a preset and its simulations per move.
 OPPONENT = re.compile(r"(UCT|Hybrid) ([1-9][0-9]{0,8})")
@@ -175,7 +175,7 @@ class LatentModelConfig:
     td_steps: int = option(0, bounded_int(0, LARGE))
     """Length of n-step returns, which bootstrap from the root value; 0 sums all rewards. Games without rewards use
     their result."""
-    support: int = option(0, bounded_int(0, 10_000))
+    support: int = option(0, bounded_int(0, MAX_SUPPORT))
     """Categorical support of values and rewards, the integers from -this to this, after a square-root-like transform;
     0: they lie in [-1, 1] and are learned as win, draw and loss probabilities."""
     dynamics_blocks: int = option(1, bounded_int(0, 256))

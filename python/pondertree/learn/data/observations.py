@@ -56,8 +56,10 @@ def packed_observations(game: GameRecord, spec: GameSpec) -> tuple[PackedObserva
     opening = len(game.opening)
     if spec.info.compiled:
         planes, numbers, players = packed_line(state, line)
+        if not chance.any():
+            return PackedObservations(planes[opening:], numbers[opening:]), players[opening:]
         searched = np.flatnonzero(~chance)[opening:]
-        return PackedObservations(planes[searched], numbers[searched]), players[searched]
+        return PackedObservations(planes.take(searched, axis=0), numbers.take(searched, axis=0)), players[searched]
     observations, to_play = [], []
     for move, is_outcome in zip(line.tolist(), chance.tolist(), strict=True):
         if not is_outcome and opening == 0:

@@ -191,7 +191,7 @@ class Session:
         if not categories.support or "support" in self._reported:
             return
         reach = categories.largest
-        name = f"{'muzero' if self.config.algorithm == 'muzero' else 'returns'}.support"
+        name = f"{'muzero' if self.config.learns_model else 'returns'}.support"
         if largest > reach * (1.0 + 1e-6):
             self._reported.add("support")
             self.report(
