@@ -41,6 +41,13 @@ BY_GAME: dict[str, dict[str, Any]] = {
         "replay": {"window": 300_000},
         "evaluation": {"ladder": (*LADDER, "UCT 6400")},
     },
+    "backgammon": {
+        "network": {"blocks": 3, "channels": 48},
+        "self_play": {"simulations": 24, "temperature_moves": 8, "max_moves": 2000},
+        "replay": {"window": 200_000},
+        "learner": {"passes": 4.0},
+        "evaluation": {"simulations": 50},
+    },
     "twenty_forty_eight": {
         "network": {"blocks": 2, "channels": 32, "value_channels": 16},
         "self_play": {"simulations": 8, "games_at_once": 64, "temperature_moves": 0, "max_moves": 50_000},
@@ -79,6 +86,12 @@ ON_GPU: dict[str, dict[str, Any]] = {
         "self_play": {"games_at_once": 1024},
         "replay": {"window": 1_000_000, "learned_first": 30_000},
         "learner": {"batch_size": 1024, "passes": 4.0},
+    },
+    "backgammon": {
+        "network": {"blocks": 6, "channels": 96, "value_hidden": 128},
+        "self_play": {"games_at_once": 1024, "simulations": 32, "threads": 8},
+        "replay": {"window": 1_000_000, "learned_first": 30_000},
+        "learner": {"batch_size": 1024, "passes": 4.0, "averaged": 0.998},
     },
     "twenty_forty_eight": {
         # A player of less than 1 MB.
