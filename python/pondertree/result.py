@@ -14,7 +14,7 @@ from pondertree import validation
 from pondertree._core import Chess, TreeView
 from pondertree.errors import UnsearchedWarning, warn_caller
 from pondertree.files import write_columns
-from pondertree.game import GameInfo, move_text
+from pondertree.game import CHANCE, GameInfo, move_text, perspective
 from pondertree.games.chess_interop import chess_move
 from pondertree.games.saved_root import game_data, root_data
 from pondertree.node import Node, ReadOnly, is_beyond_rules, lazy, predicted_successor, searched_action_text
@@ -207,7 +207,8 @@ class SearchResult(ReadOnly):
         if child < 0:
             return None, 1
         to_play, (value, player, _, _, plies, num_edges, *_) = self._view.node(node)[1], self._view.node(child)
-        is_known = num_edges > 0 and (player == to_play or (self._info.num_players <= 2 and self._info.zero_sum))
+        is_evaluated = num_edges > 0 and player != CHANCE
+        is_known = is_evaluated and (player == to_play or (self._info.num_players <= 2 and self._info.zero_sum))
         return (value if player == to_play else -value) if is_known else None, plies + 1
 
     @property
@@ -339,7 +340,7 @@ class SearchResult(ReadOnly):
         rows = []
         for place, action in enumerate(self.edges.actions.tolist()):
             child = root.children.get(action)
-            flip = -1 if child is not None and child.to_play != root.to_play else 1
+            flip = -1 if child is not None and perspective(child.to_play) != root.to_play else 1
             proven = None if child is None or child.proven is None else flip * child.proven
             rows.append(
                 MoveStatistics(

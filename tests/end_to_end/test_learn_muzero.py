@@ -154,7 +154,7 @@ def test_episode_record_keeps_observations_and_rewards(whole: dict[str, Path]) -
     from pondertree.learn.config.game_spec import game_spec
     from pondertree.learn.data.observations import packed_observations
 
-    spec = game_spec(GYM, rewards=True)
+    spec = game_spec(GYM, model=True)
     games = [game for shard in list_shards(whole[GYM] / "games") for game in read_shard(shard)]
     for game in games[:5]:
         assert len(game.rewards) == len(game.moves)

@@ -47,7 +47,7 @@ def algorithm_of(config: Config) -> Algorithm:
     return ALGORITHMS_BY_NAME[config.algorithm]
 
 
-_POLICY_VALUE = Algorithm(PolicyValueTrainer, lambda spec, config: ReplayBuffer(spec, config.replay), Torch)
+_POLICY_VALUE = Algorithm(PolicyValueTrainer, ReplayBuffer, Torch)
 
 ALGORITHMS_BY_NAME = {
     "gumbel": _POLICY_VALUE,
