@@ -142,26 +142,26 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
     random = PlayoutRandom(key)
     choose = random.choose
     earned = [0.0] * info.num_players
-    moves, steps, action = 0, 0, None
+    moves, outcomes_drawn, action, has_chance = 0, 0, None, info.has_chance
     try:
         while not state.is_terminal:
-            if info.has_chance and state.to_play == CHANCE:
+            if has_chance and state.to_play == CHANCE:
                 outcomes, probabilities = read_outcomes(state)
                 action = outcomes[random.draw(probabilities)]
-            elif moves >= MAX_PLAYOUT_LENGTH:
+                outcomes_drawn += 1
+            elif moves - outcomes_drawn >= MAX_PLAYOUT_LENGTH:
                 break
             else:
                 legal = state.legal_actions()
                 if len(legal) == 0:
                     raise GameContractError(f"{info.name}.legal_actions() is empty although the game is not over")
                 action = legal[choose(len(legal))]
-                moves += 1
             state = state.play(action)
             if info.has_rewards:
                 rewards = check_rewards(state.rewards(), info)
                 earned = [sum_ + reward for sum_, reward in zip(earned, rewards, strict=True)]
-            steps += 1
-            if steps % MOVES_PER_CHECK == 0:
+            moves += 1
+            if moves % MOVES_PER_CHECK == 0:
                 playouts.check_time()
         else:
             playouts.ended += 1
@@ -171,7 +171,7 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
     except Exception as error:
         doing = "at its start" if action is None else f"at or after play({action})"
         raise GameContractError(f"{info.name} raised {type(error).__name__} in a playout, {doing}: {error}") from error
-    playouts.count_cut(moves)
+    playouts.count_cut(moves - outcomes_drawn)
     return earned
 
 
