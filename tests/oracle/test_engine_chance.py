@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -235,12 +235,6 @@ def test_tree_is_reused_over_an_outcome(preset: str, in_flight: int) -> None:
     assert reused > 0 or preset.startswith("uct")
 
 
-@functools.cache
-def exact(number: int) -> float:
-    state = GAMES[number].start()
-    return best_play(state)[state.to_play]
-
-
 def test_threads_and_batches_do_not_change_trees() -> None:
     states = [TabularGame(seed, chance=0.4).start() for seed in range(12)]
     states = [state for state in states if not state.is_terminal]
@@ -253,3 +247,18 @@ def test_threads_and_batches_do_not_change_trees() -> None:
         batch = pondertree.UCT(200, **options).run(states, seeds=[5] * len(states))
         assert found[0] == found[1]
         assert [result.visits.tolist() for result in batch] == alone
+
+
+@pytest.mark.parametrize("chance", ["balanced", "sample"])
+def test_values_converge_to_exact_ones(chance: str) -> None:
+    """The mean error of the root against expectimax, over games of every class."""
+    errors: dict[int, list[float]] = {1_000: [], 10_000: []}
+    for number in range(0, 200, 8):
+        small = dataclasses.replace(GAMES[number], depth=((2, 5), (1, 4), (2, 6))[number % 3], outcomes=(1, 4))
+        state = small.start()
+        exact = best_play(state)[state.to_play]
+        for simulations, found in errors.items():
+            result = pondertree.UCT(simulations, seed=1, chance=chance).run(state)
+            found.append(abs(result.value - exact))
+    assert np.mean(errors[10_000]) <= 0.05
+    assert np.mean(errors[10_000]) < np.mean(errors[1_000])

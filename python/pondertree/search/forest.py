@@ -69,8 +69,8 @@ class Forest:
         #: Simulations of each tree when its root was set, and the minimax verdicts on that root.
         self._begun = [0] * len(states)
         self._verdicts: list[list[tuple[int, int]] | None] = [None] * len(states)
-        #: Whether each root is a chance node, which `advance` may lead to.
-        self._waiting = [False] * len(states)
+        #: The trees whose root is a chance node, which `advance` may lead to.
+        self._waiting: set[int] = set()
         #: The actions to search at each root; None for all legal ones.
         self._root_actions: RootActions = root_actions or [None] * len(states)
         #: The actions played in each tree since it was planted or reset, if there are any.
@@ -141,7 +141,8 @@ class Forest:
         """Runs `counts` simulations per tree; or one of those of tree `step`, whose record it returns."""
         if self._busy:
             raise UsageError("this search is already running: an evaluator or another thread must not enter it again")
-        self._refuse_waiting(*(each for each, count in enumerate(counts) if count > 0))
+        if self._waiting:
+            self._refuse_waiting(*(each for each, count in enumerate(counts) if count > 0))
         if True in noise.values():
             self._world.check_noise()
         begun, begun_step, call = time.perf_counter(), None, None
@@ -221,7 +222,7 @@ class Forest:
 
     def results(self, *, temperature: float | Sequence[float | None] | None = None) -> list[SearchResult]:
         """Returns the results of all trees so far."""
-        self._refuse_waiting(*range(len(self)))
+        self._refuse_waiting(*self._waiting)
         temperatures = per_row(temperature, len(self), "temperature", optional_temperature)
         self._world.synchronize()
         return [self._result(index, view, temperatures[index]) for index, view in enumerate(self._core.views())]
@@ -251,19 +252,18 @@ class Forest:
 
     def waits_for_outcome(self, index: int = 0) -> bool:
         """Whether the root of tree `index` is a chance node: nothing is searched before `advance` passes an outcome."""
-        return self._waiting[self._index(index)]
+        return self._index(index) in self._waiting
 
     def _refuse_waiting(self, *indices: int) -> None:
         """Raises `InvalidArgumentError` if one of these trees waits for an outcome of chance."""
-        for index in indices:
-            if self._waiting[index]:
-                what = f"tree {index}" if len(self) > 1 else "the tree"
-                raise InvalidArgumentError(f"the root of {what} is a chance node: call advance(outcome) first")
+        for index in self._waiting.intersection(indices):
+            what = f"tree {index}" if len(self) > 1 else "the tree"
+            raise InvalidArgumentError(f"the root of {what} is a chance node: call advance(outcome) first")
 
     @property
     def _all_searched(self) -> EngineForest:
         """The engine's forest; raises `InvalidArgumentError` if one of its trees waits for an outcome."""
-        self._refuse_waiting(*range(len(self)))
+        self._refuse_waiting(*self._waiting)
         return self._core
 
     def _minimax_verdicts(self, index: int) -> list[tuple[int, int]]:
@@ -394,7 +394,7 @@ class Forest:
         self._elapsed[index] = 0.0
         self._begun[index] = begun
         self._verdicts[index] = None
-        self._waiting[index] = self._info.has_chance and is_chance(state)
+        (self._waiting.add if self._info.has_chance and is_chance(state) else self._waiting.discard)(index)
         self._root_actions[index] = None
         self._moves.pop(index, None)
 

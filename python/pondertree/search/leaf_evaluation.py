@@ -144,30 +144,30 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
     """
     random = PlayoutRandom(key)
     choose = random.choose
-    earned, weight = [0.0] * info.num_players, 1.0
-    moves, steps, action = 0, 0, None
+    earned, weight, step = [0.0] * info.num_players, 1.0, 1.0
+    moves, outcomes_drawn, action, has_chance = 0, 0, None, info.has_chance
     try:
         while not state.is_terminal:
-            is_outcome = info.has_chance and state.to_play == CHANCE
-            if is_outcome:
+            if has_chance and state.to_play == CHANCE:
+                step = 1.0
                 outcomes, probabilities = read_outcomes(state)
                 action = outcomes[random.draw(probabilities)]
-            elif moves >= MAX_PLAYOUT_LENGTH:
+                outcomes_drawn += 1
+            elif moves - outcomes_drawn >= MAX_PLAYOUT_LENGTH:
                 break
             else:
+                step = discount
                 legal = state.legal_actions()
                 if len(legal) == 0:
                     raise GameContractError(f"{info.name}.legal_actions() is empty although the game is not over")
                 action = legal[choose(len(legal))]
-                moves += 1
             state = state.play(action)
             if info.has_rewards:
                 rewards = check_rewards(state.rewards(), info)
                 earned = [sum_ + weight * reward for sum_, reward in zip(earned, rewards, strict=True)]
-            if not is_outcome:
-                weight *= discount
-            steps += 1
-            if steps % MOVES_PER_CHECK == 0:
+            weight *= step
+            moves += 1
+            if moves % MOVES_PER_CHECK == 0:
                 playouts.check_time()
         else:
             playouts.ended += 1
@@ -177,7 +177,7 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
     except Exception as error:
         doing = "at its start" if action is None else f"at or after play({action})"
         raise GameContractError(f"{info.name} raised {type(error).__name__} in a playout, {doing}: {error}") from error
-    playouts.count_cut(moves)
+    playouts.count_cut(moves - outcomes_drawn)
     return earned
 
 

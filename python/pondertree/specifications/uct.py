@@ -61,8 +61,7 @@ def playout(
                 "max_depth=..., which scores 0, or give an evaluator that values its last position"
             )
     if values is not None:
-        value: float = values[player]
-        return value
+        return float(values[player])
     if evaluator is None:
         return 0.0
     answer = evaluate_batch(evaluator, Batch.of([last])).values
