@@ -254,3 +254,48 @@ def test_time_limit_ends_a_cycle_of_self_play(tmp_path: Path, tiny: Path, capsys
     out = capsys.readouterr().out
     assert "no game" not in out
     assert int(out.split(" games", maxsplit=1)[0].replace(",", "")) > 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("", None),
+        ("--actors 3", "ProcessExecutor(actors=3, cpus=1.0, gpus=None"),
+        ("--executor processes", "ProcessExecutor(actors=2"),
+        (
+            "--ray auto --actors 5 --actor-gpus 0.5 --apart",
+            "RayExecutor(address='auto', actors=5, cpus=1.0, gpus=0.5, ap",
+        ),
+        ("--executor ray --actor-cpus 2", "RayExecutor(address='local', actors=2, cpus=2.0"),
+    ],
+)
+def test_arguments_choose_executor(typed: str, expected: str | None) -> None:
+    arguments = cli.parser().parse_args(["train", "connect4", *typed.split()])
+    executor = command.make_executor(arguments)
+    assert executor is None if expected is None else repr(executor).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("--ray auto --executor processes", "--ray: the executor is processes"),
+        ("--executor in-process --actors 2", "need --executor processes or ray"),
+        ("--apart --actors 2", "--apart needs --ray"),
+        ("--ray local --apart", "apart needs a cluster"),
+        ("--actors 2 --actor-gpus 3", "gpus must be at most 1"),
+    ],
+)
+def test_contradicting_executor_arguments_are_refused(typed: str, message: str) -> None:
+    from pondertree.errors import InvalidArgumentError
+
+    arguments = cli.parser().parse_args(["train", "connect4", *typed.split()])
+    with pytest.raises(InvalidArgumentError, match=message):
+        command.make_executor(arguments)
+
+
+def test_train_command_with_an_actor(tmp_path: Path, tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "run"
+    typed = ["train", "tic-tac-toe", "--out", str(out), "--config", str(tiny), "--steps", "5", "--actors", "1"]
+    assert cli.main([*typed, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["steps"] == 5
+    assert json.loads((out / "shards.jsonl").read_text().splitlines()[0])["actor"] == 0

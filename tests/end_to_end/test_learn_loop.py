@@ -166,17 +166,19 @@ def test_run_stopped_by_full_disk_resumes(whole: Path, tmp_path: Path, monkeypat
 
 
 def test_broken_network_stops_run_and_stores_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pondertree.learn.loop.session import Session
+    from pondertree.learn.actors import SelfPlayActor
 
-    refresh = Session.refresh_player
+    load, loaded = SelfPlayActor.load, 0
 
     def spoil(self: Any, weights: Any) -> None:
-        refresh(self, weights)
-        if self.counters.step > 0:
+        nonlocal loaded
+        load(self, weights)
+        loaded += 1
+        if loaded > 1:
             with torch.no_grad():
                 self.player.value_out.bias.fill_(torch.nan)
 
-    monkeypatch.setattr(Session, "refresh_player", spoil)
+    monkeypatch.setattr(SelfPlayActor, "load", spoil)
     with pytest.raises(TrainingError, match=r"self-play stopped at step \d+, after \d+ moves: .*nothing of this batch"):
         train(small(tmp_path, steps=40))
     for shard in list_shards(tmp_path / "games"):
@@ -220,8 +222,8 @@ def test_concurrent_run_loses_and_repeats_no_game(tmp_path: Path, monkeypatch: p
     """Also after resuming."""
     from pondertree.learn.loop import actor_learner
 
-    monkeypatch.setattr(actor_learner, "STORE_SECONDS", 0.0)
-    monkeypatch.setattr(actor_learner, "PUBLISH_SECONDS", 0.0)
+    for name in ("SHARD_SECONDS", "ROUND_SECONDS", "PUBLISH_SECONDS"):
+        monkeypatch.setattr(actor_learner, name, 0.0)
     config = small(tmp_path, steps=60, side_by_side=True)
     assert not train(config, watcher=Stopper(2)).finished
     before = numbers_of(tmp_path)

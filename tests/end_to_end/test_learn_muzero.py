@@ -271,7 +271,7 @@ def test_invalid_muzero_arguments_are_reported_before_training(tmp_path: Path) -
 
 
 def test_insufficient_memory_is_reported_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pondertree.learn.loop import devices
+    from pondertree.learn.trainer import devices
 
     monkeypatch.setattr(devices, "memory_of", lambda device: 1_000_000)
     with pytest.raises(InvalidArgumentError, match=r"need 4,000 kB, but there are 1,000 kB: lower replay\.window"):

@@ -177,7 +177,7 @@ POINTS = {
     "after run.json": "pondertree.learn.loop.run.TrainingRun",
     "metrics": "pondertree.learn.loop.run.Metrics",
     "watcher": "pondertree.learn.report.progress.Watcher.__enter__",
-    "first round": "pondertree.learn.loop.session.Session.play_move",
+    "first round": "pondertree.learn.actors.self_play_actor.SelfPlayActor.play_move",
 }
 
 

@@ -103,11 +103,11 @@ def test_script_without_main_guard_raises_usage_error(tmp_path: Path) -> None:
 FIRST_PROCESS = """
 import multiprocessing, signal, time
 from pathlib import Path
-from pondertree.match.workers import _no_interrupts
+from pondertree.match.processes import deferred_interrupts
 
 if __name__ == "__main__":
     process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(30,), daemon=True)
-    with _no_interrupts():
+    with deferred_interrupts():
         process.start()
     status = Path(f"/proc/{process.pid}/status").read_text()
     [blocked] = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigBlk")]
@@ -127,14 +127,14 @@ def test_first_worker_starts_with_sigint_blocked(tmp_path: Path) -> None:
 
 DEFERRED = """
 import signal, threading
-from pondertree.match.workers import _no_interrupts
+from pondertree.match.processes import deferred_interrupts
 
 # Another thread receives the signal, which the main thread's mask does not block.
 wait = threading.Event()
 threading.Thread(target=wait.wait, daemon=True).start()
 reached = False
 try:
-    with _no_interrupts():
+    with deferred_interrupts():
         import os
         os.kill(os.getpid(), signal.SIGINT)
         for _ in range(1000):

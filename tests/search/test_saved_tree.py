@@ -32,6 +32,7 @@ import pondertree
 from pondertree.errors import InvalidArgumentError, UsageError
 from pondertree.evaluators import Uniform
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.search.settings import check_settings, settings_data
 
 STEPS = st.lists(
     st.tuples(
@@ -188,6 +189,15 @@ def test_search_with_other_settings_is_refused(search: Any, says: str, tmp_path:
     pondertree.UCT(seed=1).tree(ConnectFour()).simulate(9).save(tmp_path / "x")
     with pytest.raises(InvalidArgumentError, match=says):
         pondertree.load_tree(tmp_path / "x", search)
+
+
+def test_option_that_a_file_lacks_has_its_default() -> None:
+    search = pondertree.AlphaZero(Uniform(), c_puct=1.5, fpu=0.25)
+    data = settings_data(search)
+    del data["options"]["fpu"]
+    with pytest.raises(InvalidArgumentError, match=r"fpu=0.25: the tree was searched with 0.0"):
+        check_settings(search, data)
+    check_settings(pondertree.AlphaZero(Uniform(), c_puct=1.5), data)
 
 
 def test_limits_may_differ_and_given_search_is_unchanged(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ macro_rules! search_columns {
             counters: u64,
             /// The blocks and words in use (`Tree::extent`), on which `max_memory` depends.
             extent: u64,
-            /// Noise to mix into the root before the next descent: alpha, whether it is shared by the moves, epsilon. Or empty.
+            /// Noise to mix into the root before the next descent: alpha, whether it is that of all moves together, epsilon. Or empty.
             pending_noise: f64,
             /// Given Gumbel numbers by action, or empty.
             gumbel_numbers: f64,

@@ -19,7 +19,7 @@ from pondertree.game import describe
 from pondertree.learn.config import ALGORITHMS
 
 if TYPE_CHECKING:
-    from pondertree.learn import Config, TrainingResult
+    from pondertree.learn import Config, Executor, TrainingResult
 
 SUMMARY = "Train a player by self-play, from the rules of a game alone."
 EXAMPLES = """\
@@ -28,6 +28,8 @@ EXAMPLES = """\
   pondertree train chess --out runs/chess --minutes 10 --device cuda
   pondertree train examples.games.nim:Nim --out runs/nim --steps 500
   pondertree train gym:CartPole-v1 --out runs/cartpole --minutes 15
+  pondertree train connect4 --out runs/connect4 --minutes 30 --actors 4
+  pondertree train connect4 --out runs/connect4 --minutes 30 --ray auto --actors 16
   pondertree train othello --print-config > othello.toml
   pondertree train othello --out runs/othello --config othello.toml --games 20k
 
@@ -55,6 +57,26 @@ def add_arguments(commands: Commands) -> None:
     parser.add_argument("--config", metavar="FILE", help="a TOML file with settings (see --print-config)")
     parser.add_argument("--seed", metavar="N", type=seed, help="random seed (default: 0)")
     parser.add_argument("--resume", action="store_true", help="resume the training run in the folder of --out")
+    actors = parser.add_argument_group("self-play in other processes (docs/cluster.md)")
+    actors.add_argument("--actors", metavar="N", type=count, help="number of self-play actors, each a process")
+    actors.add_argument(
+        "--executor",
+        choices=("in-process", "processes", "ray"),
+        help="where self-play runs (default: in-process; processes with --actors, ray with --ray)",
+    )
+    actors.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="on a Ray cluster: local starts one, auto joins that of this machine, HOST:PORT",
+    )
+    actors.add_argument("--actor-cpus", metavar="N", type=float, help="CPUs of an actor: its threads (default: 1)")
+    actors.add_argument(
+        "--actor-gpus",
+        metavar="SHARE",
+        type=float,
+        help="share of a GPU for each actor, such as 0.25; 0: actors on CPUs (default: as the learner)",
+    )
+    actors.add_argument("--apart", action="store_true", help="keep actors off the node of the learner (Ray)")
     parser.add_argument("--tensorboard", action="store_true", help="also write metrics for TensorBoard")
     parser.add_argument("--print-config", action="store_true", help="print the configuration as TOML and exit")
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end, without progress output")
@@ -117,9 +139,35 @@ def _trained(config: Config, arguments: argparse.Namespace) -> TrainingResult:
     # SIGTERM saves and stops, like Ctrl-C.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return train(config, resume=arguments.resume, watcher=watcher(arguments), tensorboard=arguments.tensorboard)
+        return train(
+            config,
+            resume=arguments.resume,
+            watcher=watcher(arguments),
+            tensorboard=arguments.tensorboard,
+            executor=make_executor(arguments),
+        )
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def make_executor(arguments: argparse.Namespace) -> Executor | None:
+    """Returns the executor that the arguments describe; None for self-play in this process."""
+    from pondertree.learn import ProcessExecutor, RayExecutor
+
+    names = {"actors": "actors", "cpus": "actor_cpus", "gpus": "actor_gpus"}
+    given = {name: getattr(arguments, typed) for name, typed in names.items() if getattr(arguments, typed) is not None}
+    kind = arguments.executor or ("ray" if arguments.ray else "processes" if given else "in-process")
+    if arguments.ray and kind != "ray":
+        raise InvalidArgumentError(f"--ray: the executor is {kind}, not ray")
+    if arguments.apart and kind != "ray":
+        raise InvalidArgumentError("--apart needs --ray: other executors have only this machine")
+    if kind == "in-process":
+        if given:
+            raise InvalidArgumentError("--actors, --actor-cpus and --actor-gpus need --executor processes or ray")
+        return None
+    if kind == "processes":
+        return ProcessExecutor(**given)
+    return RayExecutor(address=arguments.ray or "local", apart=arguments.apart, **given)
 
 
 def next_step(config: Config, out: str, factory: Any) -> tuple[list[str] | None, str]:

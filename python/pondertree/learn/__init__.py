@@ -26,15 +26,20 @@ if TYPE_CHECKING:
     )
     from pondertree.learn.data import list_shards, read_shard
     from pondertree.learn.evaluation import share_of_value_keeping_moves, value_keeping_positions
-    from pondertree.learn.loop import TrainingResult, train
+    from pondertree.learn.executors import Executor, InProcessExecutor, ProcessExecutor, RayExecutor
+    from pondertree.learn.loop import TrainingResult, relearn, train
     from pondertree.learn.report import Watcher
 
 __all__ = [
     "Config",
     "EvaluationConfig",
+    "Executor",
+    "InProcessExecutor",
     "LatentModelConfig",
     "LearnerConfig",
     "NetworkConfig",
+    "ProcessExecutor",
+    "RayExecutor",
     "ReplayConfig",
     "SelfPlayConfig",
     "TrainingResult",
@@ -43,6 +48,7 @@ __all__ = [
     "list_shards",
     "read_config",
     "read_shard",
+    "relearn",
     "share_of_value_keeping_moves",
     "text_of_config",
     "train",
@@ -55,7 +61,8 @@ __getattr__, __dir__ = lazy_names(
         "config": [name for name in __all__ if "Config" in name or "config" in name],
         "data": ["list_shards", "read_shard"],
         "evaluation": ["share_of_value_keeping_moves", "value_keeping_positions"],
-        "loop": ["TrainingResult", "train"],
+        "executors": [name for name in __all__ if "Executor" in name],
+        "loop": ["TrainingResult", "relearn", "train"],
         "report": ["Watcher"],
     },
 )

@@ -5,31 +5,25 @@ Each worker has its own players and plays one pair at a time. A dead worker is r
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import pickle
 import signal
-import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing import connection, resource_tracker
-from multiprocessing.context import SpawnProcess
-from types import FrameType
+from multiprocessing import connection
 from typing import Any
 
 from pondertree.errors import PlayerError, PondertreeError, UsageError
 from pondertree.match.game import Adjudication, play_game
 from pondertree.match.openings import Opening
 from pondertree.match.players import Entrant, Player, start
+from pondertree.match.processes import EXIT_TIMEOUT, WorkerProcess, prepare_worker
 from pondertree.match.record import PairRecord
 from pondertree.random import ANSWER, fold
 
 Task = tuple[int, Opening]
-#: Seconds for a worker process to exit after SIGTERM.
-EXIT_TIMEOUT = 5.0
 
 
 def play_here(runner: PairRunner, tasks: Iterable[Task]) -> Generator[PairRecord, None, None]:
@@ -41,39 +35,19 @@ def play_here(runner: PairRunner, tasks: Iterable[Task]) -> Generator[PairRecord
         runner.close()
 
 
-class Worker:
-    """The parent's handle of a worker process."""
+class Worker(WorkerProcess):
+    """The parent's handle of a worker process that plays pairs."""
 
     def __init__(self, runner: bytes) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.connection, child_connection = context.Pipe()
-        self.process: SpawnProcess = context.Process(target=serve, args=(child_connection, runner), daemon=True)
+        super().__init__(serve, runner)
         self.ready = False
         self.task: Task | None = None
-        try:
-            with _no_interrupts():
-                self.process.start()
-        except KeyboardInterrupt:
-            if self.process.pid is not None:
-                self.end()
-            raise
-        child_connection.close()
 
     def send(self, task: Task) -> None:
         """Sends a pair to play; the death of the process is detected when its result is read."""
         self.task = task
         with suppress(OSError):
             self.connection.send(task)
-
-    def end(self) -> None:
-        """Terminates the process, which closes its players first."""
-        self.process.terminate()
-        self.process.join(EXIT_TIMEOUT)
-        if self.process.is_alive():
-            self.process.kill()
-            self.process.join()
-        self.connection.close()
-        self.process.close()
 
 
 def play_in_processes(runner: PairRunner, tasks: Iterable[Task], count: int) -> Generator[PairRecord, None, None]:
@@ -142,12 +116,7 @@ def _after_death(worker: Worker, died: set[int]) -> Task:
 
 def serve(pipe: connection.Connection, packed: bytes) -> None:
     """The main loop of a worker process; ends on SIGTERM or with its parent."""
-    # Ctrl-C is handled by the parent.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    signal.signal(signal.SIGTERM, _exit)
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    prepare_worker()
     try:
         runner: PairRunner = pickle.loads(packed)
     except Exception as error:
@@ -173,49 +142,6 @@ def _play_task(runner: PairRunner, number: int, opening: Opening) -> tuple[str, 
         return "error", error
     except Exception:
         return "error", RuntimeError(f"pair {number} cannot be played:\n{traceback.format_exc()}")
-
-
-@contextmanager
-def _no_interrupts() -> Iterator[None]:
-    """Defers Ctrl-C until exit. A process started inside inherits a mask that blocks SIGINT.
-
-    The mask alone is not enough: another thread, such as one of NumPy's, may receive the signal, and the main thread
-    would be interrupted before it has sent the new process its data.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    # Started on demand, the resource tracker would unblock SIGINT before the worker inherits the mask.
-    resource_tracker.ensure_running()
-    was_interrupted = False
-
-    def defer(number: int, frame: FrameType | None) -> None:
-        nonlocal was_interrupted
-        was_interrupted = True
-
-    # Only the main thread is interrupted and may set handlers.
-    is_main = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, defer) if is_main else None
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        if is_main:
-            signal.signal(signal.SIGINT, signal.SIG_DFL if handler is None else handler)
-        if was_interrupted:
-            signal.raise_signal(signal.SIGINT)
-
-
-def _exit(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(0)
-
-
-def _exit_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        connection.wait([parent.sentinel])
-        os.kill(os.getpid(), signal.SIGTERM)
 
 
 @dataclass

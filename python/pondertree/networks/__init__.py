@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pondertree.networks.model_network import ModelNetwork, fresh_model
     from pondertree.networks.policy_value import PolicyValueNetwork, fresh, player_of, update_player
     from pondertree.networks.run_files import OLD, PLAYER, STATE, list_checkpoints, read_about, run_header
-    from pondertree.networks.weights_file import player_bytes, read_player
+    from pondertree.networks.weights_file import player_bytes, player_of_bytes, read_player
 
 __all__ = [
     "Architecture",
@@ -38,6 +38,7 @@ __all__ = [
     "outcome_shares",
     "player_bytes",
     "player_of",
+    "player_of_bytes",
     "read_about",
     "read_player",
     "run_header",
@@ -55,6 +56,6 @@ __getattr__, __dir__ = lazy_names(
         "model_network": ["ModelNetwork", "fresh_model"],
         "policy_value": ["PolicyValueNetwork", "fresh", "player_of", "update_player"],
         "run_files": ["OLD", "PLAYER", "STATE", "list_checkpoints", "read_about", "run_header"],
-        "weights_file": ["player_bytes", "read_player"],
+        "weights_file": ["player_bytes", "player_of_bytes", "read_player"],
     },
 )

@@ -90,12 +90,16 @@ def made_of(data: Any) -> Any:
 
 
 def check_settings(search: Any, data: Mapping[str, Any]) -> None:
-    """Raises `InvalidArgumentError` unless a search continues a tree of `settings_data`: only its limits may differ."""
+    """Raises `InvalidArgumentError` unless a search continues a tree of `settings_data`: only its limits may differ.
+
+    A file written before an option existed lacks it: its tree was searched with what is the default.
+    """
     given = settings_data(search)
     if given["class"] != data["class"]:
         raise InvalidArgumentError(f"search is a {given['class']}: the tree is of a search with {shown(data['class'])}")
+    defaults = {each.name: _data(each.default, each.name, []) for each in fields(search)}
     for name, value in given["options"].items():
-        saved = data["options"].get(name)
+        saved = data["options"].get(name, defaults[name])
         if name not in _FREE and name not in given["python"] and saved != value and not _is_python(saved):
             raise InvalidArgumentError(f"search has {name}={shown(value)}: the tree was searched with {shown(saved)}")
 

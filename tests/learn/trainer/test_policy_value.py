@@ -22,8 +22,8 @@ from pondertree.gpu.captured_step import GraphedSteps  # noqa: E402 (after the p
 from pondertree.learn.config import Config  # noqa: E402
 from pondertree.learn.config.game_spec import game_spec  # noqa: E402
 from pondertree.learn.data.replay import ReplayBuffer  # noqa: E402
-from pondertree.learn.loop.devices import choose_device, reported_out_of_memory  # noqa: E402
 from pondertree.learn.trainer.architectures import policy_value_architecture  # noqa: E402
+from pondertree.learn.trainer.devices import choose_device, reported_out_of_memory  # noqa: E402
 from pondertree.learn.trainer.policy_value import PolicyValueTrainer, SymmetryTransforms, policy_loss  # noqa: E402
 from pondertree.networks.architecture import Architecture, NetworkConfig  # noqa: E402
 from pondertree.networks.categories import Categories, outcome_shares  # noqa: E402

@@ -6,6 +6,8 @@ games/              shards of finished games
 checkpoints/        the newest checkpoints, a folder each
 players/            evaluated players, opponents of later ones
 metrics.jsonl       one line per round and evaluation
+shards.jsonl        one line per shard: its actor, and the learner's step
+scratch/            temporary files of executors
 report.html, plots/ the report
 """
 
@@ -20,13 +22,24 @@ from typing import IO, Self
 
 from pondertree import games
 from pondertree.errors import InvalidArgumentError, StorageError, UsageError
-from pondertree.files import check_path, lock, make_folder, replace_file
+from pondertree.files import check_path, lock, make_folder, reading, replace_file
 from pondertree.learn.config import Config, text_of_config
 from pondertree.networks import list_checkpoints, read_about, run_header
 
 CONFIG = "config.toml"
 #: All entries that a run creates before its first game or checkpoint.
-ENTRIES = ("run.json", CONFIG, "metrics.jsonl", "tensorboard", "games", "checkpoints", "players", "lock")
+ENTRIES = (
+    "run.json",
+    CONFIG,
+    "metrics.jsonl",
+    "shards.jsonl",
+    "tensorboard",
+    "games",
+    "checkpoints",
+    "players",
+    "scratch",
+    "lock",
+)
 
 
 class RunFolder:
@@ -40,6 +53,9 @@ class RunFolder:
         self.players = self.path / "players"
         """Folder of the evaluated players."""
         self.metrics = self.path / "metrics.jsonl"
+        self.journal = self.path / "shards.jsonl"
+        self.scratch = self.path / "scratch"
+        """Temporary files, removed at the end, or at the next start after a kill."""
         self._lock: IO[bytes] | None = None
         self._is_begun = False
         self._is_resumed = False
@@ -69,7 +85,7 @@ class RunFolder:
         self._is_begun = True
         if self._is_resumed:
             self._new_entries = []
-        for left in (*self.checkpoints.glob("*.part"), *self.players.glob("*.part")):
+        for left in (self.scratch, *self.checkpoints.glob("*.part"), *self.players.glob("*.part")):
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
         for folder in (self.games, self.checkpoints, self.players):
             make_folder(folder, "out")
@@ -98,12 +114,23 @@ class RunFolder:
         if not self._is_resumed:
             self.write("run.json", run_header(config.game))
 
+    def check_in_place(self) -> None:
+        """Raises `StorageError` if the folder was removed or replaced: a checkpoint would go to another one."""
+        if self._lock is not None and not _has_name(self._lock, self.path / "lock"):
+            raise StorageError(f"the run folder {str(self.path)!r} was removed or replaced during the training")
+
     def write(self, name: str, content: bytes) -> None:
         """Writes a file of the folder atomically."""
         try:
             replace_file(self.path / name, content)
         except OSError as error:
             raise StorageError(f"{str(self.path / name)!r} cannot be written: {error.strerror}") from None
+
+    def read(self, name: str) -> bytes | None:
+        """Returns the content of a file of the folder; None if it does not exist."""
+        path = self.path / name
+        with reading(path, "a file of this run", StorageError):
+            return path.read_bytes() if path.exists() else None
 
     def _has_data(self) -> bool:
         """Whether there is a shard or a checkpoint."""
@@ -116,6 +143,8 @@ class RunFolder:
     def __exit__(self, kind: object, *_: object) -> None:
         # A run that was refused, or failed before its first shard or checkpoint, leaves the folder unchanged.
         is_void = kind is not None and not (self._is_begun and self._has_data())
+        if self._is_begun:
+            shutil.rmtree(self.scratch, ignore_errors=True)
         if self._lock is not None and os.name == "nt":
             self._lock.close()  # Windows removes no open file; other systems keep the lock until it is removed
         if self._lock is not None and is_void:

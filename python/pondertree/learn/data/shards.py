@@ -20,6 +20,7 @@ import numpy as np
 from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.files import arrays_of, current_format, make_folder, reading, replace_file
 from pondertree.learn.config import GameSpec
+from pondertree.learn.data.journal import Origin, ShardJournal
 from pondertree.learn.data.records import (
     LIST_COLUMNS,
     OPTIONAL_COLUMNS,
@@ -73,14 +74,45 @@ def list_shards(folder: Path) -> list[Shard]:
     return shards
 
 
+@dataclass(frozen=True, slots=True)
+class EncodedGames:
+    """Games as the content of a shard."""
+
+    kind: str
+    """"parquet" or "npz"."""
+    content: bytes
+    count: int
+    """Number of games."""
+
+    def decode(self, spec: GameSpec | None = None) -> list[GameRecord]:
+        """Returns the games; raises `InvalidArgumentError` if they are not of `spec`."""
+        games: list[GameRecord] = []
+        for columns in (_from_parquet if self.kind == "parquet" else _from_npz)(self.content, self.count):
+            part = from_columns(columns)
+            if spec is not None:
+                check_games(part, spec)
+            games += part
+        _check_count(len(games), self.count)
+        return games
+
+
+def encode_games(games: Sequence[GameRecord], kind: str | None = None) -> EncodedGames:
+    """Encodes games as Parquet where pyarrow is installed, else as .npz."""
+    kind = kind or ("parquet" if importlib.util.find_spec("pyarrow") is not None else "npz")
+    columns = to_columns(games)
+    return EncodedGames(kind, _parquet(columns) if kind == "parquet" else _npz(columns), len(games))
+
+
 def write_shard(folder: Path, first: int, games: Sequence[GameRecord], *, kind: str | None = None) -> Shard:
     """Writes a shard; durable when it returns. `kind` is "parquet" or "npz"."""
-    kind = kind or ("parquet" if importlib.util.find_spec("pyarrow") is not None else "npz")
-    shard = Shard(folder / f"games-{first:09d}-{len(games):05d}.{kind}", first, len(games))
-    columns = to_columns(games)
-    content = _parquet(columns) if kind == "parquet" else _npz(columns)
+    return write_encoded(folder, first, encode_games(games, kind))
+
+
+def write_encoded(folder: Path, first: int, games: EncodedGames) -> Shard:
+    """Writes a shard of encoded games; durable when it returns."""
+    shard = Shard(folder / f"games-{first:09d}-{games.count:05d}.{games.kind}", first, games.count)
     try:
-        replace_file(shard.path, content)
+        replace_file(shard.path, games.content)
     except OSError as error:
         raise StorageError(
             f"the games cannot be stored in {str(shard.path)!r}: {error.strerror}; games stored earlier are intact"
@@ -91,15 +123,7 @@ def write_shard(folder: Path, first: int, games: Sequence[GameRecord], *, kind: 
 def read_shard(shard: Shard, spec: GameSpec | None = None) -> list[GameRecord]:
     """Reads a shard; raises `StorageError` naming it if it is damaged or its games are not of `spec`."""
     with reading(shard.path, f"a shard of games ({REMEDY})", StorageError) as file:
-        read = _from_parquet if file.suffix == ".parquet" else _from_npz
-        games: list[GameRecord] = []
-        for columns in read(file.read_bytes(), shard.count):
-            part = from_columns(columns)
-            if spec is not None:
-                check_games(part, spec)
-            games += part
-        _check_count(len(games), shard.count)
-        return games
+        return EncodedGames(file.suffix.removeprefix("."), file.read_bytes(), shard.count).decode(spec)
 
 
 def _check_count(found: int, expected: int) -> None:
@@ -175,13 +199,16 @@ class GameStore:
     `append` is idempotent: a resumed run that plays stored games again does not store them twice.
     """
 
-    def __init__(self, folder: Path, committed: int = 0, spec: GameSpec | None = None) -> None:
+    def __init__(
+        self, folder: Path, committed: int = 0, spec: GameSpec | None = None, journal: ShardJournal | None = None
+    ) -> None:
         """`committed` games were stored at the last checkpoint; shards with games of another `spec` are refused."""
         make_folder(folder, "out")
         for left in folder.glob("*.part"):
             left.unlink(missing_ok=True)
         self.folder = folder
         self._spec = spec
+        self._journal = journal
         self.shards = list_shards(folder)
         self.stored = self.shards[-1].end if self.shards else 0
         if self.stored < committed:
@@ -219,8 +246,13 @@ class GameStore:
         self.committed = self.stored
         return games
 
-    def append(self, games: Sequence[GameRecord]) -> list[GameRecord]:
-        """Stores games that are not stored yet; returns the newly committed ones."""
+    def append(
+        self, games: Sequence[GameRecord], encoded: EncodedGames | None = None, origin: Origin | None = None
+    ) -> list[GameRecord]:
+        """Stores games that are not stored yet; returns the newly committed ones.
+
+        `encoded` are the same games, which saves encoding them; `origin` is recorded in the journal.
+        """
         newly_committed: list[GameRecord] = []
         if self._waiting:
             shard, expected = self._waiting[0]
@@ -233,7 +265,10 @@ class GameStore:
             newly_committed = self.commit_all()
         new = [game for game in games if game.number not in self._known]
         if new:
-            shard = write_shard(self.folder, self.stored, new)
+            if origin is not None and self._journal is not None:
+                self._journal.add_shard(self.stored, len(new), origin)
+            content = encoded if encoded is not None and encoded.count == len(new) else encode_games(new)
+            shard = write_encoded(self.folder, self.stored, content)
             self.shards.append(shard)
             self.stored = self.committed = shard.end
         return [*newly_committed, *new]

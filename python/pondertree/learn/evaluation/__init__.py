@@ -20,16 +20,23 @@ from pondertree.learn.evaluation.ratings import games_of, interval, mean_interva
 from pondertree.optional import lazy_names
 
 if TYPE_CHECKING:
-    from pondertree.learn.evaluation.player_evaluation import AsyncEvaluation, PlayerEvaluator
+    from pondertree.learn.evaluation.player_evaluation import (
+        AsyncEvaluation,
+        CompletedEvaluation,
+        PlayerEvaluator,
+        earlier_player,
+    )
 
 __all__ = [
     "AsyncEvaluation",
+    "CompletedEvaluation",
     "EvaluationGame",
     "ExactPosition",
     "Metrics",
     "PlayerEvaluator",
     "REFERENCE_PLAYERS",
     "check_opponents",
+    "earlier_player",
     "games_of",
     "games_path",
     "interval",
@@ -47,6 +54,6 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "player_evaluation": ["AsyncEvaluation", "PlayerEvaluator"],
+        "player_evaluation": ["AsyncEvaluation", "CompletedEvaluation", "PlayerEvaluator", "earlier_player"],
     },
 )

@@ -45,7 +45,10 @@ class Metrics:
         except OSError as error:
             raise StorageError(f"{str(self.path)!r} cannot be written: {error.strerror}") from error
         if self._board is not None:
-            for name, value in line.items():
+            numbers = dict(line)
+            for actor, measured in line.get("actors", {}).items():
+                numbers |= {f"{actor}/{name}": value for name, value in measured.items()}
+            for name, value in numbers.items():
                 if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
                     self._board.add_scalar(f"{line['kind']}/{name}", value, line["step"])
 
@@ -119,6 +122,7 @@ _VALIDATORS: dict[str, dict[str, Callable[[Any], bool]]] = {
         "elapsed": _is_number,
     },
     "model": {"by_depth": _each(_are_numbers)},
+    "actors": {"actors": _each(_each(_is_number))},
 }
 
 

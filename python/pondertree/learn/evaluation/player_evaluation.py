@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from pondertree.errors import StorageError
+from pondertree.files import naming
 from pondertree.learn.config import Config, GameSpec
-from pondertree.learn.data import Counters, RunFolder
+from pondertree.learn.data import Counters
 from pondertree.learn.evaluation.arena import (
     REFERENCE_PLAYERS,
     ArenaGame,
@@ -27,7 +29,7 @@ from pondertree.learn.evaluation.ladder import first_opponent, opponents_of, pla
 from pondertree.learn.evaluation.ratings import Interval, games_of, interval, mean_interval, mean_score
 from pondertree.learn.self_play import searches_of
 from pondertree.learn.trainer import algorithm_of
-from pondertree.networks import player_bytes, read_player
+from pondertree.networks import player_bytes, player_of_bytes
 from pondertree.search.base import Search
 
 #: Offset of the random seed of openings and searches, distinct from self-play's.
@@ -80,10 +82,34 @@ class Evaluation:
         return f"{self.name}: {', '.join(parts)}"
 
 
+class PlayerFiles(Protocol):
+    """The files of the players in a run folder."""
+
+    def read(self, name: str) -> bytes | None:
+        """Returns the content of a file; None if it does not exist."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Writes a file."""
+
+
+def player_name(step: int) -> str:
+    """Returns the name of an evaluated player's file in the run folder."""
+    return f"players/step-{step:09d}.safetensors"
+
+
+def earlier_player(files: PlayerFiles, lines: list[dict[str, Any]]) -> tuple[str, str, bytes] | None:
+    """Returns (name, file name, content) of the previously evaluated player."""
+    for evaluated in reversed([line["name"] for line in lines if line["kind"] == "evaluation"]):
+        name = player_name(int(evaluated.partition(" ")[2]))
+        if (content := files.read(name)) is not None:
+            return evaluated, name, content
+    return None
+
+
 class PlayerEvaluator:
     """Evaluates the players of one run, one after another."""
 
-    def __init__(self, spec: GameSpec, config: Config, folder: RunFolder, lines: list[dict[str, Any]]) -> None:
+    def __init__(self, spec: GameSpec, config: Config, folder: PlayerFiles, lines: list[dict[str, Any]]) -> None:
         """`lines` are the metrics so far: ratings include earlier evaluations."""
         self._spec = spec
         self._config = config
@@ -123,7 +149,7 @@ class PlayerEvaluator:
         if not matches and not exact and not returns:
             return None
         about = self._spec.metadata(counters.step, counters.games)
-        self._folder.write(f"players/step-{counters.step:09d}.safetensors", player_bytes(player, about))
+        self._folder.write(player_name(counters.step), player_bytes(player, about))
         if games:
             self._folder.write(games_path(counters.step), games_bytes(games))
         return Evaluation(name, matches, references, self._rated(name, matches, references), exact, returns)
@@ -165,12 +191,12 @@ class PlayerEvaluator:
 
     def _earlier(self) -> tuple[str, Any] | None:
         """Returns (name, network) of the previously evaluated player."""
-        names = [line["name"] for line in self._lines if line["kind"] == "evaluation"]
-        for name in reversed(names):
-            path = self._folder.players / f"step-{int(name.partition(' ')[2]):09d}.safetensors"
-            if path.exists():
-                return name, read_player(path)[0]
-        return None
+        found = earlier_player(self._folder, self._lines)
+        if found is None:
+            return None
+        evaluated, name, content = found
+        with naming(name, StorageError):
+            return evaluated, player_of_bytes(content)[0]
 
     def _rated(
         self, name: str, matches: dict[str, list[int]], references: dict[str, dict[str, list[int]]]

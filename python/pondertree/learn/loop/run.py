@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,19 @@ import torch
 
 from pondertree._core import usable_cpus
 from pondertree.errors import InvalidArgumentError
+from pondertree.learn.actors import ActorSetup, RemoteEvaluation
 from pondertree.learn.config import Config, game_spec
 from pondertree.learn.data import GameRecord, RunFolder
 from pondertree.learn.evaluation import AsyncEvaluation, Metrics, PlayerEvaluator, check_opponents, opponents_of
+from pondertree.learn.executors import EVALUATION, Executor, InProcessExecutor, Pool, executor_named
 from pondertree.learn.loop.actor_learner import run_concurrently, run_synchronously
-from pondertree.learn.loop.devices import check_memory, choose_device
 from pondertree.learn.loop.session import Limits, Session
 from pondertree.learn.report import Status, Watcher
+from pondertree.learn.trainer import check_memory, choose_device
 from pondertree.validation import shown
+
+#: Seconds between measurements of actors in the metrics.
+ACTOR_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +55,16 @@ def train(
     factory: Callable[[], Any] | None = None,
     watcher: Watcher | None = None,
     tensorboard: bool = False,
+    executor: Executor | str | None = None,
 ) -> TrainingResult:
     """Trains by self-play until a limit of `config` is reached; everything is written to the folder `config.out`.
 
     `resume` continues the run in that folder. `factory` gives the starting states of a game in Python that
     `config.game` cannot import. Ctrl-C saves and ends; a kill at any instant loses no stored game.
+
+    `executor` runs self-play and evaluations in other processes: `ProcessExecutor(actors=4)` on this machine,
+    `RayExecutor(address="auto", actors=4)` on a Ray cluster, or "processes" or "ray" for their defaults. Each actor has
+    `self_play.games_at_once` games. A run may be resumed with another executor and number of actors.
     """
     if not isinstance(config, Config):
         raise InvalidArgumentError(
@@ -71,20 +82,35 @@ def train(
     if spec.info.is_two_player_zero_sum:
         check_opponents(opponents_of(config), spec.info)
     device = choose_device(config.device)
+    chosen = executor_named(executor)
     config = config.with_values(game=spec.name, device=str(device))
     if config.self_play.workers == 0:
         config = config.with_values(self_play={"workers": usable_cpus() if device.type == "cpu" else 1})
     check_memory(spec, config, device)
     watcher = Watcher() if watcher is None else watcher
-    concurrent = device.type == "cuda" if config.side_by_side is None else config.side_by_side
-    with RunFolder(config.out) as folder:
+    concurrent = config.side_by_side
+    if concurrent is None:
+        concurrent = device.type == "cuda" or (chosen is not None and chosen.is_remote)
+    if chosen is None or not chosen.is_remote:
+        chosen = InProcessExecutor(threaded=concurrent)
+    with RunFolder(config.out) as folder, ExitStack() as stack:
         resumed = folder.begin(config, resume)
         session = Session(config, spec, device, folder)
-        session.begin(resume=resumed, exact=not concurrent)
+        stack.callback(session.journal.close)
+        pool = stack.enter_context(chosen.open(folder.scratch))
+        session.begin(chosen, pool, factory, resume=resumed, exact=not concurrent)
+        stack.callback(session.actors.close)
         folder.write_header(config)
         if resume and not resumed:
             session.notes.append(f"there is no run to resume in {config.out!r}: starting anew")
+        others: Pool | None = stack.enter_context(chosen.open(folder.scratch)) if chosen.is_remote else None
         training = TrainingRun(session, folder, watcher, resumed, tensorboard, concurrent)
+        stack.callback(training.close)
+        if others is not None:
+            setup = ActorSetup(
+                config, factory, chosen.device_of(EVALUATION, str(device)), chosen.threads, tuple(sys.path)
+            )
+            training.evaluate_remotely(chosen, others, setup)
         return training.run(run_concurrently if concurrent else run_synchronously)
 
 
@@ -102,36 +128,41 @@ class TrainingRun:
         last = session.counters.round if resumed else None
         self._metrics = Metrics(folder.metrics, last, tensorboard=tensorboard)
         evaluator = PlayerEvaluator(session.spec, self._config, folder, self._metrics.lines)
-        self._async_evaluation = AsyncEvaluation(evaluator, concurrent=concurrent)
+        self._async_evaluation: AsyncEvaluation | RemoteEvaluation = AsyncEvaluation(evaluator, concurrent=concurrent)
+        self._measured_at = 0.0
         self._saved_at = self._evaluated_at = self._reported_at = time.monotonic()
         self._since = (session.counters.games, session.counters.positions)
         self._losses: dict[str, float] = {}
 
+    def evaluate_remotely(self, executor: Executor, pool: Pool, setup: ActorSetup) -> None:
+        """Evaluates players in an actor of `pool` from now on."""
+        self._async_evaluation.close()
+        self._async_evaluation = RemoteEvaluation(
+            executor, pool, setup, self._folder, self._metrics.lines, lambda text: self._session.report(text)
+        )
+
     def run(self, rounds: Callable[..., None]) -> TrainingResult:
         """Runs to a limit or an interruption, and saves."""
         finished = True
-        try:
-            with self._watcher:
-                for note in self._session.notes:
-                    self._watcher.note(note)
-                self._session.report = _warn if type(self._watcher) is Watcher else self._watcher.note
-                if self._limits.reached:
-                    self._watcher.note("the limit of this run is already reached: raise it to continue")
-                try:
-                    rounds(self._session, self._limits, self._after_round)
-                except KeyboardInterrupt:
-                    finished = False
-                    self._watcher.note("interrupted: saving")
-                self._session.pause_self_play = nullcontext
-                self._save()
-                if finished:
-                    self._report_evaluation(wait=True)
-                    self._begin_evaluation()
-                    self._report_evaluation(wait=True)
-        finally:
-            self._async_evaluation.close()
-            self._session.self_play.close()
-            self._metrics.close()
+        with self._watcher:
+            for note in self._session.notes:
+                self._watcher.note(note)
+            self._session.report = _warn if type(self._watcher) is Watcher else self._watcher.note
+            if self._limits.reached:
+                self._watcher.note("the limit of this run is already reached: raise it to continue")
+            try:
+                rounds(self._session, self._limits, self._after_round)
+            except KeyboardInterrupt:
+                finished = False
+                self._watcher.note("interrupted: saving")
+            self._session.pause_self_play = nullcontext
+            if self._session.is_remote:
+                self._measure_actors()
+            self._save()
+            if finished:
+                self._report_evaluation(wait=True)
+                self._begin_evaluation()
+                self._report_evaluation(wait=True)
         counters = self._session.counters
         evaluations = [line for line in self._metrics.lines if line["kind"] == "evaluation"]
         return TrainingResult(
@@ -144,11 +175,18 @@ class TrainingRun:
             finished,
         )
 
+    def close(self) -> None:
+        """Ends evaluations and closes the files."""
+        self._async_evaluation.close()
+        self._metrics.close()
+
     def _after_round(self, games: list[GameRecord], losses: dict[str, torch.Tensor]) -> None:
         numbers = self._losses = self._session.learner.checked_losses(losses)
         self._session.counters.elapsed = self._limits.elapsed
         self._metrics.add(self._round_line(games, numbers))
         now = time.monotonic()
+        if self._session.is_remote and now - self._measured_at >= ACTOR_SECONDS:
+            self._measure_actors()
         if now - self._saved_at >= 60.0 * self._config.checkpoint_minutes:
             self._save()
         every = 60.0 * self._config.evaluation.every_minutes
@@ -179,8 +217,16 @@ class TrainingRun:
             line[first] = round(float(np.mean([game.returns[0] for game in games])), 4)
             line["cut"] = sum(game.cut for game in games)
             line["resigned"] = sum(game.resigned for game in games)
-            line["resigned_wrongly"] = round(self._session.self_play.resignation.false_positive_rate, 4)
+            line["resigned_wrongly"] = round(self._session.actors.false_positive_rate, 4)
         return line
+
+    def _measure_actors(self) -> None:
+        """Adds a line with measurements of each actor."""
+        counters = self._session.counters
+        line = {"kind": "actors", "round": counters.round, "step": counters.step}
+        measured = self._session.actors.measurements(counters.step)
+        self._metrics.add({**line, "elapsed": round(self._limits.elapsed, 3), "actors": measured})
+        self._measured_at = time.monotonic()
 
     def _save(self) -> None:
         self._session.counters.elapsed = self._limits.elapsed
@@ -217,6 +263,7 @@ class TrainingRun:
             self._limits.progress,
             self._limits.seconds_left,
             self._session.spec.info.has_rewards,
+            self._session.actors.measurements(self._session.counters.step) if self._session.is_remote else {},
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -11,24 +12,34 @@ from typing import Any
 
 import torch
 
-from pondertree.errors import EvaluationError, GameContractError, InvalidArgumentError, StorageError, TrainingError
+from pondertree.errors import InvalidArgumentError, PondertreeError, StorageError
 from pondertree.files import naming, reading
+from pondertree.learn.actors import (
+    ActorSetup,
+    ActorState,
+    LiveWeights,
+    SelfPlayActor,
+    Shard,
+    Supervisor,
+    make_self_play_actor,
+)
 from pondertree.learn.config import Config, GameSpec, field_names, read_config
 from pondertree.learn.data import (
     CONFIG,
     Checkpoint,
     Counters,
+    EncodedGames,
     GameRecord,
     GameStore,
+    Origin,
     RunFolder,
+    ShardJournal,
     keep_newest,
     newest_intact,
-    refuse_observations,
     save_checkpoint,
 )
-from pondertree.learn.loop.devices import reported_out_of_memory
-from pondertree.learn.self_play import SelfPlay
-from pondertree.learn.trainer import algorithm_of
+from pondertree.learn.executors import Executor, Pool
+from pondertree.learn.trainer import algorithm_of, reported_out_of_memory
 from pondertree.networks import NetworkConfig, player_bytes, player_of, support_for, update_player
 
 #: Moves per game without any finished game, after which a warning is issued.
@@ -52,33 +63,79 @@ class Session:
         self._moves_without_end = 0
         algorithm = algorithm_of(config)
         self.learner = algorithm.trainer(spec, config, device)
-        self.player = player_of(self.learner.network)
-        if config.learner.reduced_precision and device.type == "cuda":
-            self.player.to(torch.bfloat16)
-        self.evaluator = algorithm.evaluator(self.player)
-        self.self_play = SelfPlay(spec, config, self.evaluator)
         self.replay = algorithm.replay(spec, config)
+        self.journal = ShardJournal(folder.journal)
         self.store: GameStore
+        self.actors: Supervisor
+        self.is_remote = self._is_concurrent = False
+        """Whether actors run in other processes."""
+        self.elapsed: Callable[[], float] = lambda: self.counters.elapsed
+        """Returns the seconds of training that the journal records."""
         self.pause_self_play: Callable[[], AbstractContextManager[None]] = nullcontext
-        """Returns a context in which self-play is paused."""
+        """Returns a context in which self-play in this process is paused."""
 
-    def begin(self, *, resume: bool, exact: bool) -> None:
+    def begin(
+        self, executor: Executor, pool: Pool, factory: Callable[[], Any] | None, *, resume: bool, exact: bool
+    ) -> None:
         """Starts anew or resumes from the newest intact checkpoint; `exact` replays the games stored after it."""
         found = newest_intact(self.folder.checkpoints) if resume else None
+        states: list[ActorState] = []
         if found is None:
-            self.store = GameStore(self.folder.games, spec=self.spec)
+            self.store = GameStore(self.folder.games, spec=self.spec, journal=self.journal)
         else:
             path, checkpoint, wrong = found
             self.notes += [f"{text}: ignored" for text in wrong]
             self._refuse_another_network(read_config(path / CONFIG, self.config))
-            self._restore(path, checkpoint)
-            if self.self_play.lost:
-                self.notes.append(f"{self.self_play.lost} episodes are not reproducible and were replaced")
-            self.notes.append(f"resuming from {path.name}, step {self.counters.step}, {self.counters.games} games")
+            states = self._restore(path, checkpoint)
+        if not exact and found is not None:
+            self.journal.add_resumption(self.counters.step, self.store.committed, self.counters.elapsed)
+        known = frozenset[int]() if exact else self.store.known
+        with naming(self.folder.checkpoints if found is None else found[0], StorageError):
+            self._launch(executor, pool, factory, states, known, is_synchronous=exact)
+        if found is not None:
+            if self.actors.lost:
+                self.notes.append(f"{self.actors.lost} episodes are not reproducible and were replaced")
+            if len(states) > executor.actors:
+                dropped = len(states) - executor.actors
+                self.notes.append(f"the unfinished games of {dropped} actors are dropped: there are fewer actors now")
+            self.notes.append(f"resuming from {found[0].name}, step {self.counters.step}, {self.counters.games} games")
         if not exact:
             self._add_to_replay(self.store.commit_all())
-        self.self_play.begin(self.store.known if not exact else frozenset())
-        self.refresh_player(self.learner.average)
+        self.publish()
+
+    def _launch(
+        self,
+        executor: Executor,
+        pool: Pool,
+        factory: Callable[[], Any] | None,
+        states: list[ActorState],
+        known: frozenset[int],
+        *,
+        is_synchronous: bool,
+    ) -> None:
+        """Starts the self-play actors."""
+        self.is_remote, self._is_concurrent = executor.is_remote, not is_synchronous
+        config = self.config
+        if self.is_remote:
+            config = config.with_values(self_play={"workers": executor.threads if self.device.type == "cpu" else 1})
+        setup = ActorSetup(config, factory, str(self.device), executor.threads, tuple(sys.path), encode=self.is_remote)
+        player = None if self.is_remote else player_of(self.learner.network)
+
+        def make_here(setup: ActorSetup, state: Any) -> SelfPlayActor:
+            return SelfPlayActor(setup, state.get(), self.spec, player)
+
+        learner, window = config.learner, config.replay.window
+        self.actors = Supervisor(
+            executor,
+            pool,
+            make_self_play_actor if self.is_remote else make_here,
+            setup,
+            lambda text: self.report(text),
+            is_synchronous=is_synchronous,
+            # The steps in which the replay buffer is renewed: it would have dropped such positions.
+            max_lag=max(1, int(window * learner.passes / learner.batch_size)),
+        )
+        self.actors.start(states, known)
 
     def _refuse_another_network(self, before: Config) -> None:
         """Raises `InvalidArgumentError` if the configured architecture differs from that of the weights."""
@@ -88,28 +145,35 @@ class Session:
                     f"{name} is {old} in this run and cannot become {new}: start another run for that"
                 )
 
-    def _restore(self, path: Path, checkpoint: Checkpoint) -> None:
-        """Restores a checkpoint. Errors of games and devices are not reported as damage of its files."""
+    def _restore(self, path: Path, checkpoint: Checkpoint) -> list[ActorState]:
+        """Restores a checkpoint; returns the states of the actors.
+
+        Errors of games and devices are not reported as damage of its files.
+        """
         replay = {name: tensor for name, tensor in checkpoint.tensors.items() if name.startswith("replay.")}
         trainer = {name: tensor for name, tensor in checkpoint.tensors.items() if name not in replay}
         with reading(path, "a checkpoint of this run", StorageError):
             self.counters = Counters.of_data(checkpoint.state["counters"])
-            self_play = checkpoint.state["self_play"]
+            states = actor_states(checkpoint)
             arrays = {name.removeprefix("replay."): tensor.numpy() for name, tensor in replay.items()}
         with naming(path, StorageError):
             self.learner.load_state_dict(trainer, self.counters.step)
-            self.self_play.restore(checkpoint.games, self_play)
-        self.store = GameStore(self.folder.games, self.counters.games, self.spec)
+        self.store = GameStore(self.folder.games, self.counters.games, self.spec, self.journal)
         with naming(self.folder.games, StorageError):
             self.replay.add(self.store.newest(self.config.replay.window))
         with naming(path, StorageError):
             self.replay.load_state_dict(arrays)
+        return states
 
     def save(self) -> None:
         """Saves a checkpoint."""
+        self.folder.check_in_place()
         with self.pause_self_play():
-            games, self_play = self.self_play.snapshot()
-            state = {"counters": asdict(self.counters), "self_play": self_play}
+            states = self.actors.states()
+            state: dict[str, Any] = {"counters": asdict(self.counters), "self_play": states[0].self_play}
+            if len(states) > 1:
+                state["actors"] = [[len(one.games), one.self_play] for one in states]
+        games = [game for one in states for game in one.games]
         current = self.averaged_player()
         about = self.spec.metadata(self.counters.step, self.counters.games)
         tensors = self.learner.state_dict()
@@ -132,38 +196,47 @@ class Session:
         with self.pause_self_play():
             return {} if measure is None else measure(player, self.replay)
 
-    def refresh_player(self, weights: dict[str, torch.Tensor]) -> None:
-        """Copies weights into the self-play player."""
-        update_player(self.player, weights)
+    def publish(self) -> None:
+        """Publishes the averaged weights, which actors load before their next batch."""
+        if self.is_remote:
+            about = self.spec.metadata(self.counters.step, self.counters.games)
+            self.actors.publish(self.counters.step, player_bytes(self.averaged_player(), about))
+            return
+        tensors, written = self.learner.average, None
         if self.device.type == "cuda":
-            # Searches run on other streams, which do not wait for this one.
-            torch.cuda.current_stream(self.device).synchronize()
-        if hasattr(self.evaluator, "version"):
-            self.evaluator.version += 1
+            # The actor reads them on a stream of its own, while the learner continues.
+            written = torch.cuda.Event()
+        if self._is_concurrent:
+            tensors = {name: tensor.clone() for name, tensor in tensors.items()}
+        if written is not None:
+            written.record()
+        self.actors.publish(self.counters.step, LiveWeights(tensors, written))
 
-    def play_move(self, version: int) -> list[GameRecord]:
-        """Plays one move in every game; errors state the step and the remedy."""
+    def play_round(self, seconds: float | None) -> list[GameRecord]:
+        """Plays a round of all actors and stores its games; returns the newly committed ones."""
+        shards = self.actors.play_round(self.config.cycle_moves, seconds)
+        return [game for shard in shards for game in self.take(shard)]
+
+    def take(self, shard: Shard) -> list[GameRecord]:
+        """Stores the games of a shard and adds them to the replay buffer; returns the newly committed ones."""
+        encoded = shard.games if isinstance(shard.games, EncodedGames) else None
         try:
-            with reported_out_of_memory("self-play", "self_play.games_at_once"):
-                finished = self.self_play.move(version)
-        except (EvaluationError, GameContractError) as error:
-            # The cause may be an invalid observation of the game.
-            refuse_observations([game.state for game in self.self_play.games], self.spec)
-            if isinstance(error, GameContractError):
-                raise
-            raise TrainingError(
-                f"self-play stopped at step {version}, after {self.self_play.moves_played} moves: {error}; "
-                "nothing of this batch was stored"
-            ) from error
-        self._report_endless(finished)
-        return finished
+            games = shard.games.decode(self.spec) if isinstance(shard.games, EncodedGames) else shard.games
+        except (PondertreeError, ValueError, KeyError) as error:
+            self.actors.reject(shard, f"{type(error).__name__}: {error}")
+            return []
+        self._report_endless(shard)
+        origin = Origin(*shard.id, shard.version, self.counters.step, self.elapsed())
+        committed = self.store.append(games, encoded, origin)
+        self._add_to_replay(committed)
+        return committed
 
-    def _report_endless(self, finished: list[GameRecord]) -> None:
+    def _report_endless(self, shard: Shard) -> None:
         """Warns once if no game ends: only finished games become training data."""
-        if finished or "endless" in self._reported:
+        if shard.count or "endless" in self._reported:
             self._reported.add("endless")
             return
-        self._moves_without_end += 1
+        self._moves_without_end += shard.moves
         if self._moves_without_end >= MOVES_WITHOUT_END:
             self._reported.add("endless")
             most = self.config.self_play.max_moves
@@ -171,12 +244,6 @@ class Session:
                 f"no game of {self.spec.name} has ended in {MOVES_WITHOUT_END:,} moves, and only finished games are "
                 f"training data: self_play.max_moves = {MOVES_WITHOUT_END // 3} would truncate them (it is {most:,})"
             )
-
-    def take_games(self, finished: list[GameRecord]) -> list[GameRecord]:
-        """Stores finished games and adds them to the replay buffer; returns the newly committed ones."""
-        committed = self.store.append(finished)
-        self._add_to_replay(committed)
-        return committed
 
     def _add_to_replay(self, games: list[GameRecord]) -> None:
         added = self.replay.add(games)
@@ -213,6 +280,18 @@ class Session:
         return losses
 
 
+def actor_states(checkpoint: Checkpoint) -> list[ActorState]:
+    """Returns the states of the actors in a checkpoint."""
+    parts = checkpoint.state.get("actors", [[len(checkpoint.games), checkpoint.state["self_play"]]])
+    states, first = [], 0
+    for count, self_play in parts:
+        states.append(ActorState(checkpoint.games[first : first + count], dict(self_play)))
+        first += count
+    if first != len(checkpoint.games):
+        raise ValueError("its unfinished games are not those of its actors")
+    return states
+
+
 def architecture_fields(before: Config, now: Config) -> Iterator[tuple[str, Any, Any]]:
     """Yields (field, old value, new value) of all fields that determine the weights' shapes."""
     if before.learns_model or now.learns_model:  # the others share their architecture
@@ -237,24 +316,29 @@ class Limits:
         self._counters = counters
         self._elapsed_before = counters.elapsed
         self._started = time.monotonic()
+        self._frozen: float | None = None
 
     @property
     def elapsed(self) -> float:
         """Seconds of training, including those before the run was resumed."""
         return self._elapsed_before + time.monotonic() - self._started
 
+    def freeze(self) -> float:
+        """Fixes the time that the schedules of the learner see, until the next call; returns it."""
+        self._frozen = self.elapsed
+        return self._frozen
+
     @property
     def progress(self) -> float:
         """The fraction done, from 0 to 1. Reads the clock only if minutes are a limit, for reproducible runs."""
-        config, counters = self._config, self._counters
-        fractions = [0.0]
-        if config.minutes is not None:
-            fractions.append(self.elapsed / (60.0 * config.minutes))
-        if config.games is not None:
-            fractions.append(counters.games / config.games)
-        if config.steps is not None:
-            fractions.append(counters.step / config.steps)
-        return min(max(fractions), 1.0)
+        return fraction_done(self._config, self._counters, lambda: self.elapsed)
+
+    @property
+    def learning_progress(self) -> float:
+        """The fraction done by the frozen time, a function of the recorded order of shards."""
+        return fraction_done(
+            self._config, self._counters, lambda: self.elapsed if self._frozen is None else self._frozen
+        )
 
     @property
     def reached(self) -> bool:
@@ -262,7 +346,24 @@ class Limits:
         return self.progress >= 1.0
 
     @property
+    def seconds_of_clock(self) -> float | None:
+        """Seconds until the limit in minutes; None without one."""
+        return None if self._config.minutes is None else 60.0 * self._config.minutes - self.elapsed
+
+    @property
     def seconds_left(self) -> float | None:
         """The estimated remaining seconds; None before any progress."""
         progress = self.progress
         return None if progress <= 0.0 else self.elapsed * (1.0 - progress) / progress
+
+
+def fraction_done(config: Config, counters: Counters, elapsed: Callable[[], float]) -> float:
+    """Returns the fraction done, from 0 to 1; calls `elapsed` only if minutes are a limit."""
+    fractions = [0.0]
+    if config.minutes is not None:
+        fractions.append(elapsed() / (60.0 * config.minutes))
+    if config.games is not None:
+        fractions.append(counters.games / config.games)
+    if config.steps is not None:
+        fractions.append(counters.step / config.steps)
+    return min(max(fractions), 1.0)

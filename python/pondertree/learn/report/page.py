@@ -13,7 +13,7 @@ from pondertree.games import known
 from pondertree.learn.config import OPPONENT, data_of_text, start_of_training
 from pondertree.learn.evaluation import games_of, interval, rating_of
 from pondertree.learn.report.plots import MODEL_QUALITY, draw_plots
-from pondertree.learn.report.progress import clock
+from pondertree.learn.report.progress import actor_state, clock
 from pondertree.learn.report.samples import choose_samples
 from pondertree.learn.report.samples_html import STYLE as GAMES_STYLE
 from pondertree.learn.report.samples_html import samples_html
@@ -84,6 +84,7 @@ def report_html(summary: Summary, drawings: list[str], complaint: str = "", game
         f"<h2>Evaluations</h2>{_evaluations(summary.evaluations)}",
         games,
         f"<h2>Prediction errors by unroll depth</h2>{_model(summary.models[-1])}" if summary.models else "",
+        f"<h2>Self-play actors</h2>{_actors(summary.actors)}" if summary.actors else "",
         # The XML declaration of a plot is not allowed inside a page.
         *(f"<figure>{text[text.index('<svg') :]}</figure>" for text in drawings),
         f"<p>{html.escape(complaint)}</p>" if complaint else "",
@@ -141,6 +142,26 @@ def _scale(lines: list[dict[str, Any]], opponents: list[str]) -> str:
         f"{html.escape(': ' + ', '.join(rated) if rated else '')}. All evaluations are rated jointly; where a 95 % "
         "interval is too long to be informative, its nearer end is given as a bound.</p>"
     )
+
+
+def _actors(actors: dict[str, dict[str, float]]) -> str:
+    """Returns a table of the actors' last measurements."""
+    columns = {
+        "games": "{:,.0f}",
+        "positions": "{:,.0f}",
+        "games_per_second": "{:,.2f}",
+        "lag": "{:,.0f}",
+        "restarts": "{:,.0f}",
+        "dropped": "{:,.0f}",
+        "utilisation": "{:.0%}",
+    }
+    heads = ["actor", *(name.replace("_", " ") for name in columns), "state"]
+    rows = [
+        [name, *(text.format(one.get(key, 0)) for key, text in columns.items()), actor_state(one)]
+        for name, one in actors.items()
+    ]
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>{body}</table>"
 
 
 def _model(line: dict[str, Any]) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Any, Self
 
 from pondertree.learn.config import OPPONENT
 from pondertree.learn.data import Counters
 from pondertree.learn.evaluation import rating_of
 from pondertree.learn.report.summary import LOSSES
+
+#: Actors that the panel shows one by one.
+MAX_ACTOR_ROWS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,8 @@ class Status:
     seconds_left: float | None
     has_returns: bool = False
     """Whether strength is measured by episode returns instead of Elo."""
+    actors: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Measurements of the self-play actors in other processes."""
 
     def rows(self) -> list[tuple[str, str]]:
         """Returns the displayed rows: (name, value)."""
@@ -40,7 +45,12 @@ class Status:
             *([("return", _number(line.get("mean_return"), 1))] if self.has_returns else []),
             *_strength(self.evaluation, self.has_returns),
             ("time", f"{clock(counters.elapsed)}, left {clock(self.seconds_left)}"),
+            *([("actors", actors_summary(self.actors))] if self.actors else []),
         ]
+
+    def actor_rows(self) -> list[tuple[str, str]]:
+        """Returns a row for each of the first actors."""
+        return [(f"actor {name}", actor_summary(one)) for name, one in list(self.actors.items())[:MAX_ACTOR_ROWS]]
 
     def __str__(self) -> str:
         return f"{self.progress:4.0%}  " + "  ".join(f"{name} {text}" for name, text in self.rows())
@@ -106,7 +116,7 @@ class PanelWatcher(Watcher):
         from rich.text import Text
 
         table = Table.grid(padding=(0, 2))
-        for name, text in status.rows():
+        for name, text in [*status.rows(), *status.actor_rows()]:
             table.add_row(Text(name, "dim"), Text(text))
         bar = ProgressBar(total=1.0, completed=status.progress)
         self._live.update(Panel(Group(table, bar), title=self._title, width=60))
@@ -117,6 +127,31 @@ class PanelWatcher(Watcher):
 
         # A Text is printed verbatim; disabling markup on the console would affect the panel, too.
         self._live.console.print(Text(text, "dim"))
+
+
+def actor_state(measured: dict[str, float]) -> str:
+    """Returns whether an actor plays."""
+    if measured.get("quarantined"):
+        return "quarantined"
+    return "playing" if measured.get("ready") else "starting"
+
+
+def actor_summary(measured: dict[str, float]) -> str:
+    """Returns a line about an actor."""
+    restarts = measured.get("restarts", 0)
+    return (
+        f"{actor_state(measured)}, {measured.get('games_per_second', 0.0):,.2f} games/s, "
+        f"lag {measured.get('lag', 0):,.0f}, busy {measured.get('utilisation', 0.0):.0%}"
+        f"{f', {restarts:.0f} restarts' if restarts else ''}"
+    )
+
+
+def actors_summary(actors: dict[str, dict[str, float]]) -> str:
+    """Returns a line about all actors."""
+    states = [actor_state(measured) for measured in actors.values()]
+    counted = ", ".join(f"{states.count(name)} {name}" for name in dict.fromkeys(states))
+    restarts = sum(measured.get("restarts", 0) for measured in actors.values())
+    return f"{counted}{f', {restarts:.0f} restarts' if restarts else ''}"
 
 
 def clock(seconds: float | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ class Summary:
     """(mean root value, mean result for the player to move, positions) of each non-empty bucket."""
     config: str
     """The resolved configuration as TOML."""
+    actors: dict[str, dict[str, float]] = field(default_factory=dict)
+    """The last measurements of the self-play actors in other processes."""
 
     @property
     def last(self) -> dict[str, Any]:
@@ -54,6 +56,7 @@ def read_summary(folder: Path) -> Summary:
         [line for line in lines if line["kind"] == "model"],
         calibration(folder / "games"),
         config.read_text(encoding="utf-8", errors="replace") if config.exists() else "",
+        next((line["actors"] for line in reversed(lines) if line["kind"] == "actors"), {}),
     )
 
 

@@ -12,7 +12,7 @@ import torch
 from pondertree.errors import EvaluationError, InvalidArgumentError, TrainingError
 from pondertree.learn.config import Config, GameSpec
 from pondertree.learn.data import packed_widths
-from pondertree.learn.trainer import model_architecture
+from pondertree.learn.trainer.architectures import model_architecture
 
 #: The largest fraction of a device's memory that one buffer may take.
 MAX_MEMORY_SHARE = 0.9

@@ -1,0 +1,358 @@
+"""The supervisor of the self-play actors: leases, back-pressure, replacement of dead and silent ones, quarantine.
+
+Asynchronous actors have at most two batches in flight each; a shard is accepted once, in order of arrival, while the
+lease under which it was played is valid. Whatever happens to an actor, its next one starts under a new lease.
+In synchronous rounds every actor plays the same number of moves with the same weights and returns its state, from which
+a dead one is continued: rounds are a function of the weights, and shards are in the order of the actors.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from pondertree.errors import TrainingError
+from pondertree.learn.actors.messages import ActorSetup, ActorState, Shard, ShardId, Task, empty_state, lease_of
+from pondertree.learn.executors import Actor, Blob, Executor, LocalActor, Pool, Reply
+
+#: Batches in flight per actor: while the driver handles one, the next is being played.
+MAX_IN_FLIGHT = 2
+#: Exceptions in a row, without a shard between them, after which an actor is quarantined; and deaths in a row.
+MAX_ERRORS, MAX_DEATHS = 3, 10
+#: Seconds before the second replacement in a row, doubled for each further one up to the largest.
+FIRST_DELAY, LARGEST_DELAY = 0.5, 10.0
+#: A silent actor is replaced after its timeout, or after this many times the longest batch so far; while it starts,
+#: after this many seconds at least.
+PATIENT_FACTOR, START_TIMEOUT = 10.0, 120.0
+
+
+class Weights(NamedTuple):
+    """Published weights."""
+
+    version: int
+    content: Blob
+
+
+@dataclass
+class Slot:
+    """One of the actors, through all its processes."""
+
+    index: int
+    lease: int = -1
+    actor: Actor | None = None
+    is_ready: bool = False
+    state: ActorState | None = None
+    """The state to continue from; None: a new lease."""
+    content: Blob | None = None
+    """That state, for the actor."""
+    number: int = 0
+    """Number of the next task within the lease."""
+    tasks: deque[Task] = field(default_factory=deque)
+    """Tasks without a reply, oldest first."""
+    waiting_since: float = 0.0
+    """When the last reply came, or the oldest task was sent."""
+    retry_at: float = 0.0
+    launches: int = 0
+    errors: int = 0
+    deaths: int = 0
+    """In a row."""
+    quarantined: str = ""
+    """The reason."""
+    games: int = 0
+    positions: int = 0
+    dropped: int = 0
+    """Shards that were not accepted."""
+    is_late: bool = False
+    """Whether a shard was too old, which is reported once."""
+    busy: float = 0.0
+    """Seconds in tasks."""
+    version: int = 0
+    false_positive_rate: float = 0.0
+    began: float = field(default_factory=time.monotonic)
+
+
+class Supervisor:
+    """Runs the self-play actors of a training."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        pool: Pool,
+        make: Callable[[ActorSetup, Blob], Any],
+        setup: ActorSetup,
+        report: Callable[[str], None],
+        *,
+        is_synchronous: bool,
+        max_lag: int,
+    ) -> None:
+        """`max_lag` is the largest age of weights, in optimiser steps, at which a shard is still accepted."""
+        self._executor = executor
+        self._pool = pool
+        self._make = make
+        self._setup = setup
+        self.report = report
+        self._is_synchronous = is_synchronous
+        self._max_lag = max_lag
+        self.slots = [Slot(index) for index in range(executor.actors)]
+        self._next_lease = 0
+        self._weights: Weights | None = None
+        self._longest = 0.0
+        self.is_allowed = True
+        """Whether further asynchronous batches may begin: the back-pressure of the learner."""
+
+    def start(self, states: Sequence[ActorState], known: frozenset[int]) -> None:
+        """Launches the actors, the first ones from these states; `known` are the stored games of unknown leases."""
+        self._setup = replace(self._setup, known=known)
+        leases = [state.lease for state in states] + [lease_of(number) for number in known]
+        self._next_lease = max(leases, default=-1) + 1
+        for slot, state in zip(self.slots, states, strict=False):
+            slot.state = state
+        for slot in self.slots:
+            self._launch(slot)
+
+    def publish(self, version: int, content: Any) -> None:
+        """Stores new weights, which actors load before their next batch."""
+        self._weights = Weights(version, self._pool.put(content))
+
+    # Synchronous rounds.
+
+    def play_round(self, moves: int, seconds: float | None) -> list[Shard]:
+        """Plays some moves in all games of all actors; returns the shards in the order of the actors."""
+        shards: dict[int, Shard] = {}
+        active = [slot for slot in self.slots if not slot.quarantined]
+        for slot in active:
+            slot.tasks.append(self._task(slot, moves, seconds, with_state=self._executor.is_remote))
+            self._send(slot)
+        while len(shards) < len(active):
+            for shard in self._handle(self._pool.poll(0.05)):
+                shards[shard.id.actor] = shard
+            self._look_after()
+            active = [slot for slot in active if not slot.quarantined]
+        return [shards[index] for index in sorted(shards)]
+
+    # Asynchronous batches.
+
+    def poll(self, seconds: float, wait: bool) -> list[Shard]:
+        """Returns the shards that arrived, and sends batches of this duration to actors with fewer than two."""
+        for slot in self.slots:
+            while self.is_allowed and self._is_idle(slot):
+                slot.tasks.append(self._task(slot, None, seconds, with_state=False))
+                self._send(slot, last=True)
+        found = self._handle(self._pool.poll(0.05 if wait else 0.0))
+        self._look_after()
+        return found
+
+    def drain(self) -> list[Shard]:
+        """Ends the running batch of an actor in this process after its move; returns the shards of its tasks."""
+        found: list[Shard] = []
+        if self._executor.is_remote:
+            return self._handle(self._pool.poll(0.0))
+        for slot in self.slots:
+            self._target(slot).cut.set()
+            while slot.tasks:
+                found += self._handle(self._pool.poll(0.05))
+            self._target(slot).cut.clear()
+        return found
+
+    # State.
+
+    def states(self) -> list[ActorState]:
+        """Returns the states for a checkpoint. Asynchronous actors elsewhere lose their unfinished games."""
+        if not self._executor.is_remote:
+            return [self._target(slot).state() for slot in self.slots]
+        found = [slot.state for slot in self.slots if self._is_synchronous and slot.state is not None]
+        return found or [empty_state(self._next_lease)]
+
+    @property
+    def lost(self) -> int:
+        """Unfinished episodes that an actor in this process could not restore."""
+        return 0 if self._executor.is_remote else sum(self._target(slot).lost for slot in self.slots)
+
+    @property
+    def false_positive_rate(self) -> float:
+        """The highest false-positive rate of resignation of an actor."""
+        return max(slot.false_positive_rate for slot in self.slots)
+
+    def measurements(self, step: int) -> dict[str, dict[str, float]]:
+        """Returns measurements by actor; `step` is the optimiser step of the learner."""
+        now = time.monotonic()
+        return {
+            str(slot.index): {
+                "games": slot.games,
+                "positions": slot.positions,
+                "games_per_second": round(slot.games / max(now - slot.began, 1e-9), 3),
+                "positions_per_second": round(slot.positions / max(now - slot.began, 1e-9), 2),
+                "lag": step - slot.version if slot.games or slot.version else 0,
+                "restarts": max(slot.launches - 1, 0),
+                "dropped": slot.dropped,
+                "utilisation": round(min(slot.busy / max(now - slot.began, 1e-9), 1.0), 4),
+                "ready": int(slot.is_ready),
+                "quarantined": int(bool(slot.quarantined)),
+            }
+            for slot in self.slots
+        }
+
+    def close(self) -> None:
+        """Ends the actors."""
+        self._pool.close()
+        if not self._executor.is_remote:
+            for slot in self.slots:
+                if slot.actor is not None:
+                    self._target(slot).close()
+
+    # One actor.
+
+    @staticmethod
+    def _target(slot: Slot) -> Any:
+        assert isinstance(slot.actor, LocalActor)
+        return slot.actor.target
+
+    def _launch(self, slot: Slot) -> None:
+        if slot.state is None:
+            slot.state = empty_state(self._next_lease)
+            self._next_lease += 1
+            slot.number = 0
+        slot.lease = slot.state.lease
+        device = self._executor.device_of(slot.index, self._setup.device)
+        slot.content = self._pool.put(slot.state)
+        slot.is_ready = False
+        slot.actor = self._pool.launch(self._make, replace(self._setup, index=slot.index, device=device), slot.content)
+        slot.waiting_since = time.monotonic()
+        slot.launches += 1
+
+    def _task(self, slot: Slot, moves: int | None, seconds: float | None, *, with_state: bool) -> Task:
+        assert self._weights is not None
+        identity = ShardId(slot.index, slot.lease, slot.number)
+        slot.number += 1
+        return Task(identity, *self._weights, moves, seconds, with_state)
+
+    def _is_idle(self, slot: Slot) -> bool:
+        return slot.is_ready and len(slot.tasks) < MAX_IN_FLIGHT
+
+    def _send(self, slot: Slot, *, last: bool = False) -> None:
+        """Sends the tasks of a ready actor, or the last one."""
+        if slot.actor is None or not slot.is_ready:
+            return
+        if len(slot.tasks) == 1 or not last:
+            slot.waiting_since = time.monotonic()
+        for task in [slot.tasks[-1]] if last else slot.tasks:
+            slot.actor.call("play", task)
+
+    def _handle(self, replies: list[Reply]) -> list[Shard]:
+        """Handles replies; returns the accepted shards."""
+        found: list[Shard] = []
+        for reply in replies:
+            if isinstance(reply.value, BaseException):
+                raise reply.value
+            slot = next((slot for slot in self.slots if slot.actor is reply.actor), None)
+            if slot is None:  # of an actor that was replaced
+                continue
+            slot.waiting_since = time.monotonic()
+            if reply.kind == "ready":
+                slot.is_ready = True
+                self._send(slot)
+            elif reply.kind == "value":
+                found += self._accept(slot, reply.value)
+            elif reply.kind == "died":
+                self._after_death(slot, reply.value)
+            else:
+                self._after_error(slot, reply.value, is_over=reply.kind == "failed")
+        return found
+
+    def _accept(self, slot: Slot, shard: Shard) -> list[Shard]:
+        """Returns the shard if it answers the oldest task of the lease and its weights are not too old."""
+        if not slot.tasks or shard.id != slot.tasks[0].id:
+            slot.dropped += 1
+            return []
+        slot.tasks.popleft()
+        slot.errors = slot.deaths = 0
+        slot.busy += shard.seconds
+        slot.version = shard.version
+        slot.false_positive_rate = shard.false_positive_rate
+        self._longest = max(self._longest, shard.seconds)
+        if shard.state is not None:
+            slot.state = shard.state
+        newest = self._weights.version if self._weights is not None else shard.version
+        if newest - shard.version > self._max_lag:
+            slot.dropped += 1
+            if not slot.is_late:
+                self.report(
+                    f"self-play actor {slot.index} was {newest - shard.version:,} optimiser steps behind: "
+                    f"its {shard.count} games were dropped, as will be others (see its measurements)"
+                )
+            slot.is_late = True
+            return []
+        slot.games += shard.count
+        slot.positions += shard.positions
+        return [shard]
+
+    def reject(self, shard: Shard, reason: str) -> None:
+        """Handles a shard whose content was refused, as an error of its actor."""
+        self._after_error(self.slots[shard.id.actor], f"its games were refused: {reason}", is_over=False)
+
+    def _after_error(self, slot: Slot, text: str, *, is_over: bool) -> None:
+        slot.errors += 1
+        last = text.splitlines()[-1] if text else ""
+        if slot.errors >= MAX_ERRORS:
+            self._quarantine(slot, text)
+            return
+        self.report(f"self-play actor {slot.index} failed ({slot.errors} of {MAX_ERRORS} times in a row): {last}")
+        # An actor that raised may be inconsistent: another one takes its place.
+        self._replace(slot, slot.errors)
+
+    def _after_death(self, slot: Slot, text: str) -> None:
+        slot.deaths += 1
+        if slot.deaths >= MAX_DEATHS:
+            self._quarantine(slot, text)
+            return
+        self.report(f"self-play actor {slot.index} died and is replaced: {text}")
+        self._replace(slot, slot.deaths)
+
+    def _replace(self, slot: Slot, failures: int) -> None:
+        if slot.actor is not None:
+            slot.actor.kill()
+        slot.actor, slot.is_ready = None, False
+        if not self._is_synchronous:
+            # Its tasks are void, and the next one starts under a new lease.
+            slot.tasks.clear()
+            slot.state = None
+        delay = 0.0 if failures < 2 else min(FIRST_DELAY * 2.0 ** (failures - 2), LARGEST_DELAY)
+        slot.retry_at = time.monotonic() + delay
+
+    def _quarantine(self, slot: Slot, text: str) -> None:
+        if slot.actor is not None:
+            slot.actor.kill()
+        slot.actor, slot.is_ready = None, False
+        slot.tasks.clear()
+        slot.quarantined = text or "for an unknown reason"
+        self.report(f"self-play actor {slot.index} is quarantined, it failed again and again: {text}")
+        if all(other.quarantined for other in self.slots):
+            raise TrainingError(
+                f"no self-play actor is left: all {len(self.slots)} failed again and again; the last reason: {text}"
+            )
+
+    def _look_after(self) -> None:
+        """Replaces actors that died, after a delay, and those that are silent for too long."""
+        if not self._executor.is_remote:
+            return
+        now = time.monotonic()
+        patience = max(self._executor.timeout, PATIENT_FACTOR * self._longest)
+        for slot in self.slots:
+            if slot.quarantined:
+                continue
+            if slot.actor is None:
+                if now >= slot.retry_at:
+                    self._launch(slot)
+                continue
+            silence = now - slot.waiting_since
+            if slot.is_ready and slot.tasks and silence > patience:
+                self._after_death(slot, f"no reply for {silence:.0f} s")
+            elif not slot.is_ready and silence > max(patience, START_TIMEOUT):
+                self.report(
+                    f"self-play actor {slot.index} has not started in {silence:.0f} s: "
+                    "is there a machine with the CPUs and GPUs that it needs?"
+                )
+                self._replace(slot, 1)

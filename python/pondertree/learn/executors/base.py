@@ -1,0 +1,144 @@
+"""The interface of executors: they run actors, objects whose methods are called one after another.
+
+An executor is a description, such as `ProcessExecutor(actors=4)`; `open` starts what it needs and returns a pool. Calls
+return nothing: `poll` returns replies in the order of their arrival, and neither blocks on a single actor.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, Self
+
+from pondertree import __version__, validation
+from pondertree.errors import InvalidArgumentError
+
+#: Version of the messages between the driver and its actors.
+PROTOCOL = 1
+#: The index of the evaluation actor, where devices are chosen.
+EVALUATION = -1
+#: Seconds that an executor's actors have by default for a batch of self-play, and for an evaluation.
+TIMEOUT, EVALUATION_TIMEOUT = 120.0, 3600.0
+
+
+class Blob(Protocol):
+    """Content that is stored once and read by many actors."""
+
+    def get(self) -> Any:
+        """Returns the content."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """A blob within a process."""
+
+    value: Any
+
+    def get(self) -> Any:
+        """Returns the content."""
+        return self.value
+
+
+class Actor(ABC):
+    """The driver's handle of an actor."""
+
+    @abstractmethod
+    def call(self, method: str, *arguments: Any) -> None:
+        """Queues a call. Arguments are small or blobs, so that this never waits for the actor."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """Ends the actor at once; it sends no more replies that matter."""
+
+
+class Reply(NamedTuple):
+    """A reply of an actor."""
+
+    actor: Actor
+    kind: str
+    """"ready" (it was made), "value" (of a call), "error" (raised by a call), or, as its last, "failed" (it could not
+    be made) or "died"."""
+    value: Any
+    """The value; the exception in this process; the text of an error or of the reason elsewhere."""
+
+
+class Pool(ABC):
+    """The actors of an executor."""
+
+    @abstractmethod
+    def launch(self, make: Callable[..., Any], setup: Any, *blobs: Blob) -> Actor:
+        """Starts the actor `make(setup, *blobs)`; the reply is "ready" once it is made."""
+
+    @abstractmethod
+    def poll(self, timeout: float) -> list[Reply]:
+        """Returns the replies so far; waits up to `timeout` seconds for the first."""
+
+    @abstractmethod
+    def put(self, value: Any) -> Blob:
+        """Stores content for actors; it is freed with the returned object."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends all actors."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Executor(ABC):
+    """Where self-play runs: in this process, in other processes, or on a Ray cluster."""
+
+    is_remote = True
+    """Whether actors run in other processes."""
+    actors: int = 1
+    timeout: float = TIMEOUT
+    evaluation_timeout: float = EVALUATION_TIMEOUT
+
+    @abstractmethod
+    def open(self, scratch: Path) -> Pool:
+        """Returns a new pool; temporary files are created in `scratch`."""
+
+    def device_of(self, index: int, device: str) -> str:
+        """Returns the device of actor `index`; `device` is the learner's."""
+        return device
+
+    @property
+    def threads(self) -> int:
+        """Threads of an actor."""
+        return 1
+
+    @property
+    def name(self) -> str:
+        """The name in messages and files."""
+        return type(self).__name__
+
+
+def check_executor(executor: Any) -> None:
+    """Raises `InvalidArgumentError` for invalid options."""
+    validation.count(executor.actors, "actors")
+    for name in ("cpus", "gpus"):
+        if getattr(executor, name) is not None:
+            validation.number(getattr(executor, name), name, least=0.0)
+    for name in ("timeout", "evaluation_timeout"):
+        validation.positive_number(getattr(executor, name), name)
+    if executor.gpus is not None and executor.gpus > 1.0:
+        raise InvalidArgumentError(f"gpus must be at most 1, the share of a GPU for each actor, not {executor.gpus}")
+
+
+def own_version() -> str:
+    """Returns what the driver and its actors must have in common."""
+    return f"pondertree {__version__}, protocol {PROTOCOL}, Python {sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def version_error(driver: str) -> str:
+    """Returns the message for a driver of another version; empty if it has this one."""
+    own = own_version()
+    if driver == own:
+        return ""
+    return f"the driver runs {driver}, but this actor {own}: install the same version on all machines"

@@ -1,0 +1,112 @@
+"""The default executor: one actor in this process, called in turn or in a thread of its own."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pondertree.learn.executors.base import Actor, Blob, Content, Executor, Pool, Reply
+
+
+@dataclass(frozen=True)
+class InProcessExecutor(Executor):
+    """Self-play in this process. Exceptions of the actor end the training."""
+
+    threaded: bool = False
+    """Whether calls run in a thread, concurrently with the driver; otherwise `poll` runs them."""
+    is_remote = False
+
+    def open(self, scratch: Path) -> Pool:
+        """Returns a new pool."""
+        return ThreadPool() if self.threaded else LocalPool()
+
+
+class LocalActor(Actor):
+    """An actor in this process."""
+
+    def __init__(self, target: Any, calls: Callable[[Callable[[], Reply] | None], None]) -> None:
+        self.target = target
+        """The object itself."""
+        self._queue = calls
+
+    def call(self, method: str, *arguments: Any) -> None:
+        """Queues a call."""
+        self._queue(lambda: Reply(self, "value", getattr(self.target, method)(*arguments)))
+
+    def kill(self) -> None:
+        """Does nothing: the actor ends with its pool."""
+
+
+class LocalPool(Pool):
+    """Runs calls when replies are fetched; exceptions pass through `poll`."""
+
+    def __init__(self) -> None:
+        self._calls: deque[Callable[[], Reply]] = deque()
+
+    def launch(self, make: Callable[..., Any], setup: Any, *blobs: Blob) -> Actor:
+        """Makes the actor."""
+        actor = LocalActor(make(setup, *blobs), self._add)
+        self._calls.append(lambda: Reply(actor, "ready", None))
+        return actor
+
+    def _add(self, call: Callable[[], Reply] | None) -> None:
+        if call is not None:
+            self._calls.append(call)
+
+    def poll(self, timeout: float) -> list[Reply]:
+        """Runs the first queued call and returns its reply."""
+        return [self._calls.popleft()()] if self._calls else []
+
+    def put(self, value: Any) -> Content:
+        """Returns the value as a blob."""
+        return Content(value)
+
+    def close(self) -> None:
+        """Drops all calls."""
+        self._calls.clear()
+
+
+class ThreadPool(LocalPool):
+    """Runs calls in one thread; exceptions are replies."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._queue: queue.SimpleQueue[Callable[[], Reply] | None] = queue.SimpleQueue()
+        self._replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="self-play", daemon=True)
+        self._thread.start()
+
+    def launch(self, make: Callable[..., Any], setup: Any, *blobs: Blob) -> Actor:
+        """Makes the actor, in the calling thread."""
+        actor = LocalActor(make(setup, *blobs), self._queue.put)
+        self._replies.put(Reply(actor, "ready", None))
+        return actor
+
+    def poll(self, timeout: float) -> list[Reply]:
+        """Returns the replies so far."""
+        found: list[Reply] = []
+        with suppress(queue.Empty):
+            found.append(self._replies.get(timeout=timeout) if timeout > 0.0 else self._replies.get_nowait())
+            while True:
+                found.append(self._replies.get_nowait())
+        return found
+
+    def close(self) -> None:
+        """Waits for the running call and drops the others."""
+        self._closed.set()
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (call := self._queue.get()) is not None and not self._closed.is_set():
+            try:
+                self._replies.put(call())
+            except BaseException as error:
+                self._replies.put(Reply(LocalActor(None, self._queue.put), "error", error))

@@ -1,0 +1,210 @@
+"""An executor with a process for each actor, on this machine."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import queue
+import tempfile
+import threading
+import traceback
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import connection
+from pathlib import Path
+from typing import Any
+
+from pondertree.errors import PondertreeError, StorageError, UsageError
+from pondertree.learn.executors.base import (
+    EVALUATION,
+    EVALUATION_TIMEOUT,
+    TIMEOUT,
+    Actor,
+    Blob,
+    Executor,
+    Pool,
+    Reply,
+    check_executor,
+    own_version,
+    version_error,
+)
+from pondertree.match.processes import EXIT_TIMEOUT, WorkerProcess, prepare_worker
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessExecutor(Executor):
+    """Self-play actors in processes of their own on this machine."""
+
+    actors: int = 2
+    """Number of self-play actors."""
+    cpus: float = 1.0
+    """CPUs of an actor: its threads for the network and the search."""
+    gpus: float | None = None
+    """Share of a GPU for each actor, 0 for none; None: the learner's device."""
+    timeout: float = TIMEOUT
+    """Seconds without a reply after which an actor is replaced."""
+    evaluation_timeout: float = EVALUATION_TIMEOUT
+    """Seconds after which an evaluation is given up."""
+
+    def __post_init__(self) -> None:
+        check_executor(self)
+
+    def open(self, scratch: Path) -> Pool:
+        """Returns a new pool; weights are stored below `scratch`."""
+        return ProcessPool(scratch)
+
+    def device_of(self, index: int, device: str) -> str:
+        """Returns the device of an actor: with a share of GPUs, GPU `floor(index * gpus)`."""
+        if self.gpus is None or index == EVALUATION:
+            return device
+        return f"cuda:{int(index * self.gpus + 1e-9)}" if self.gpus else "cpu"
+
+    @property
+    def threads(self) -> int:
+        """Threads of an actor."""
+        return max(1, int(self.cpus))
+
+
+@dataclass(frozen=True)
+class FileBlob:
+    """A blob in a file."""
+
+    path: str
+
+    def get(self) -> Any:
+        """Reads the content."""
+        return pickle.loads(Path(self.path).read_bytes())
+
+
+class ProcessActor(Actor):
+    """An actor in a process. A thread of the driver reads its replies, so that a stopped process blocks that alone."""
+
+    def __init__(self, packed: bytes, replies: queue.SimpleQueue[Reply]) -> None:
+        self._worker = WorkerProcess(serve, packed)
+        self.pid = self._worker.process.pid
+        self._replies = replies
+        self._thread = threading.Thread(target=self._read, name="replies", daemon=True)
+        self._thread.start()
+
+    def call(self, method: str, *arguments: Any) -> None:
+        """Sends a call; the death of the process is detected when its reply is read."""
+        with suppress(OSError):
+            self._worker.connection.send((method, arguments))
+
+    def kill(self) -> None:
+        """Kills the process; a stopped one, too."""
+        with suppress(ValueError):  # closed
+            self._worker.process.kill()
+
+    def join(self) -> None:
+        """Waits for the end of a killed process."""
+        self._thread.join(EXIT_TIMEOUT)
+
+    def _read(self) -> None:
+        worker = self._worker
+        try:
+            while True:
+                kind, value = worker.connection.recv()
+                self._replies.put(Reply(self, kind, value))
+        except Exception as error:  # the end of the pipe, or half a message
+            worker.process.kill()
+            worker.process.join()
+            reason = "" if isinstance(error, (EOFError, OSError)) else f", {type(error).__name__}: {error}"
+            self._replies.put(Reply(self, "died", f"its process ended (exit code {worker.process.exitcode}{reason})"))
+            worker.connection.close()
+            worker.process.close()
+
+
+class ProcessPool(Pool):
+    """Actors in processes."""
+
+    def __init__(self, scratch: Path) -> None:
+        scratch.mkdir(parents=True, exist_ok=True)
+        self._folder = tempfile.TemporaryDirectory(dir=scratch, prefix="blobs-", ignore_cleanup_errors=True)
+        self._replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
+        self._numbers = itertools.count()
+        self._actors: weakref.WeakSet[ProcessActor] = weakref.WeakSet()
+
+    def launch(self, make: Callable[..., Any], setup: Any, *blobs: Blob) -> Actor:
+        """Starts a process."""
+        try:
+            packed = pickle.dumps((own_version(), pickle.dumps((make, setup, blobs))))
+        except Exception as error:
+            raise UsageError(
+                f"the game cannot be sent to another process: {error}. Its class or factory must be importable"
+            ) from None
+        actor = ProcessActor(packed, self._replies)
+        self._actors.add(actor)
+        return actor
+
+    def poll(self, timeout: float) -> list[Reply]:
+        """Returns the replies so far."""
+        found: list[Reply] = []
+        with suppress(queue.Empty):
+            found.append(self._replies.get(timeout=timeout) if timeout > 0.0 else self._replies.get_nowait())
+            while True:
+                found.append(self._replies.get_nowait())
+        return found
+
+    def put(self, value: Any) -> FileBlob:
+        """Writes a file, which is removed with the returned object."""
+        path = Path(self._folder.name, str(next(self._numbers)))
+        try:
+            path.write_bytes(pickle.dumps(value))
+        except OSError as error:
+            raise StorageError(f"{str(path)!r} cannot be written: {error.strerror}; stored games are intact") from None
+        blob = FileBlob(str(path))
+        weakref.finalize(blob, _remove, path)
+        return blob
+
+    def close(self) -> None:
+        """Kills all processes."""
+        actors = list(self._actors)
+        for actor in actors:
+            actor.kill()
+        for actor in actors:
+            actor.join()
+        self._folder.cleanup()
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
+def serve(pipe: connection.Connection, packed: bytes) -> None:
+    """The main loop of an actor's process; ends on SIGTERM or with its parent."""
+    prepare_worker()
+    try:
+        version, content = pickle.loads(packed)
+        wrong = version_error(version)
+        target: Any = None
+        if not wrong:
+            try:
+                make, setup, blobs = pickle.loads(content)
+                target = make(setup, *blobs)
+            except Exception as error:
+                wrong = error_text(error)
+        pipe.send(("failed", wrong) if wrong else ("ready", None))
+        while not wrong:
+            method, arguments = pipe.recv()
+            pipe.send(run_call(target, method, arguments))
+    except (EOFError, OSError):
+        pass
+
+
+def run_call(target: Any, method: str, arguments: tuple[Any, ...]) -> tuple[str, Any]:
+    """Calls a method: ("value", its value) or ("error", the text of its exception)."""
+    try:
+        return "value", getattr(target, method)(*arguments)
+    except Exception as error:
+        return "error", error_text(error)
+
+
+def error_text(error: Exception) -> str:
+    """Returns the message of an exception, with its traceback unless it is one of ours."""
+    if isinstance(error, PondertreeError):
+        return f"{type(error).__name__}: {error}"
+    return "".join(traceback.format_exception(error)).strip()

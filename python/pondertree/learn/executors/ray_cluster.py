@@ -1,0 +1,298 @@
+"""An executor with an actor of Ray for each actor. Ray is imported when it is opened."""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import secrets
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pondertree import validation
+from pondertree.errors import InvalidArgumentError, StorageError, UsageError
+from pondertree.learn.executors.base import (
+    EVALUATION,
+    EVALUATION_TIMEOUT,
+    TIMEOUT,
+    Actor,
+    Blob,
+    Executor,
+    Pool,
+    Reply,
+    check_executor,
+    own_version,
+    version_error,
+)
+from pondertree.learn.executors.processes import error_text, run_call
+from pondertree.optional import require
+
+#: The oldest supported version: before it, a page in a browser could run code on a cluster (CVE-2025-62593).
+OLDEST_RAY = (2, 52)
+#: The environment variable that makes Ray listen on loopback alone if it is 0.
+LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+#: Size of the object store of a local cluster in bytes: it holds weights and the shards in flight.
+OBJECT_STORE_BYTES = 512 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayExecutor(Executor):
+    """Self-play actors on a Ray cluster."""
+
+    address: str = "local"
+    """"local" starts a cluster on this machine, "auto" joins the one that runs here; or the address of one."""
+    actors: int = 2
+    """Number of self-play actors."""
+    cpus: float = 1.0
+    """CPUs of an actor: its threads for the network and the search."""
+    gpus: float | None = None
+    """Share of a GPU for each actor, 0 for none; None: with a learner on a GPU, an equal share of one."""
+    apart: bool = False
+    """Keep actors off the node of the driver, whose CPUs and GPUs are the learner's."""
+    object_store: int = OBJECT_STORE_BYTES
+    """Size of the object store of a local cluster in bytes; more is spilled to the scratch folder of the run."""
+    timeout: float = TIMEOUT
+    """Seconds without a reply after which an actor is replaced."""
+    evaluation_timeout: float = EVALUATION_TIMEOUT
+    """Seconds after which an evaluation is given up."""
+
+    def __post_init__(self) -> None:
+        check_executor(self)
+        validation.count(self.object_store, "object_store")
+        if not isinstance(self.address, str) or not self.address or self.address.startswith("ray://"):
+            raise InvalidArgumentError(
+                f"address must be local, auto, or HOST:PORT of a cluster whose node this machine is, "
+                f"not {validation.shown(self.address)} (Ray Client addresses are not supported)"
+            )
+        if self.apart and self.address == "local":
+            raise InvalidArgumentError("apart needs a cluster of several nodes: a local one has only this machine")
+
+    def open(self, scratch: Path) -> Pool:
+        """Connects to the cluster, or starts one."""
+        return RayPool(self, scratch)
+
+    def device_of(self, index: int, device: str) -> str:
+        """Returns the device of an actor. Ray shows an actor only its own GPU."""
+        if index == EVALUATION:
+            return "cuda:0" if self.gpus is None and device.startswith("cuda") else "cpu"
+        return "cuda:0" if (device.startswith("cuda") and self.gpus is None) or self.gpus else "cpu"
+
+    def gpu_share(self, device: str) -> float:
+        """Returns the share of a GPU of an actor on a device; by default that of each actor and the evaluation."""
+        if device == "cpu":
+            return 0.0
+        return 1.0 / (self.actors + 1) if self.gpus is None else self.gpus
+
+    @property
+    def threads(self) -> int:
+        """Threads of an actor."""
+        return max(1, int(self.cpus))
+
+
+class Shell:
+    """The class of Ray's actors: makes the object and calls its methods; exceptions are replies."""
+
+    def __init__(self, version: str, packed: bytes, *blobs: Blob) -> None:
+        self._wrong = version_error(version)
+        self._target: Any = None
+        if not self._wrong:
+            try:
+                make, setup = pickle.loads(packed)
+                self._target = make(setup, *blobs)
+            except Exception as error:
+                self._wrong = error_text(error)
+
+    def begin(self) -> tuple[str, Any]:
+        """Returns ("ready", its process) or ("failed", reason)."""
+        return ("failed", self._wrong) if self._wrong else ("ready", os.getpid())
+
+    def call(self, method: str, arguments: tuple[Any, ...]) -> tuple[str, Any]:
+        """Returns ("value", value) or ("error", text)."""
+        return run_call(self._target, method, arguments)
+
+
+class RayBlob:
+    """A blob in Ray's object store."""
+
+    def __init__(self, reference: Any) -> None:
+        self._reference = reference
+
+    def get(self) -> Any:
+        """Fetches the content."""
+        import ray
+
+        return ray.get(self._reference)
+
+
+class RayActor(Actor):
+    """The handle of an actor of Ray."""
+
+    def __init__(self, pool: RayPool, handle: Any) -> None:
+        self._pool = pool
+        self.handle = handle
+        self.pid: int | None = None
+
+    def call(self, method: str, *arguments: Any) -> None:
+        """Submits a call."""
+        self._pool.submit(self, "call", method, arguments)
+
+    def kill(self) -> None:
+        """Kills the actor."""
+        self._pool.forget(self)
+        with suppress(Exception):
+            self._pool.ray.kill(self.handle, no_restart=True)
+
+
+class RayPool(Pool):
+    """Actors of Ray. They are never restarted by Ray: the driver launches another one, under another lease."""
+
+    def __init__(self, executor: RayExecutor, scratch: Path) -> None:
+        self.ray = import_ray(executor.address)
+        self._executor = executor
+        self._owns_cluster = not self.ray.is_initialized()
+        if self._owns_cluster:
+            connect(self.ray, executor, scratch)
+        self._waiting: dict[Any, RayActor] = {}
+        self._replies: list[Reply] = []
+
+    def launch(self, make: Callable[..., Any], setup: Any, *blobs: Blob) -> Actor:
+        """Creates an actor, which starts once the cluster has its resources."""
+        options: dict[str, Any] = {
+            "num_cpus": self._executor.cpus,
+            "num_gpus": self._executor.gpu_share(setup.device),
+            "max_restarts": 0,
+            "max_task_retries": 0,
+        }
+        if self._executor.apart:
+            options["label_selector"] = {"ray.io/node-id": f"!{self.ray.get_runtime_context().get_node_id()}"}
+        packed = self.ray.cloudpickle.dumps((make, setup))
+        handle = self.ray.remote(Shell).options(**options).remote(own_version(), packed, *blobs)
+        actor = RayActor(self, handle)
+        self.submit(actor, "begin")
+        return actor
+
+    def submit(self, actor: RayActor, method: str, *arguments: Any) -> None:
+        """Submits a call of the shell."""
+        try:
+            reference = getattr(actor.handle, method).remote(*arguments)
+        except Exception as error:  # Ray may know already that it is dead
+            self._replies.append(Reply(actor, "died", _reason(error)))
+            return
+        self._waiting[reference] = actor
+
+    def forget(self, actor: RayActor) -> None:
+        """Drops the outstanding calls of an actor."""
+        self._waiting = {reference: other for reference, other in self._waiting.items() if other is not actor}
+
+    def poll(self, timeout: float) -> list[Reply]:
+        """Returns the replies so far."""
+        found, self._replies = self._replies, []
+        if not self._waiting:
+            if not found:
+                time.sleep(min(timeout, 0.05))
+            return found
+        references = list(self._waiting)
+        ready, _ = self.ray.wait(references, num_returns=1, timeout=0.0 if found else timeout)
+        if ready:
+            ready, _ = self.ray.wait(references, num_returns=len(references), timeout=0.0)
+        for reference in ready:
+            actor = self._waiting.pop(reference, None)
+            if actor is None:  # forgotten when an earlier call of its actor failed
+                continue
+            try:
+                kind, value = self.ray.get(reference, timeout=self._executor.timeout)
+            except Exception as error:  # the actor or its node died, or the reply was lost
+                self.forget(actor)
+                found.append(Reply(actor, "died", _reason(error)))
+                continue
+            if kind == "ready":
+                actor.pid = value
+            found.append(Reply(actor, kind, value))
+        return found
+
+    def put(self, value: Any) -> RayBlob:
+        """Puts content into the object store."""
+        try:
+            return RayBlob(self.ray.put(value))
+        except Exception as error:  # full, or the node is gone
+            raise StorageError(f"Ray's object store takes no more: {_reason(error)}; stored games are intact") from None
+
+    def close(self) -> None:
+        """Ends all actors, and the cluster if this started it."""
+        self._waiting = {}
+        if self._owns_cluster:
+            self.ray.shutdown()
+
+
+def import_ray(address: str) -> Any:
+    """Returns Ray; raises `MissingExtraError` if it is missing, `UsageError` if it is too old."""
+    # No statistics are sent, unless the user has allowed it.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address == "local" and "ray" not in sys.modules:
+        # Ray reads these when it is imported. A local cluster listens on loopback alone, as on macOS and Windows, and
+        # has a token of its own: no file is written to the home folder.
+        os.environ.setdefault(LOOPBACK, "0")
+        # By default, workers have the lowest priority but four, and starve beside other programs.
+        os.environ.setdefault("RAY_worker_niceness", "0")
+        if "RAY_AUTH_MODE" not in os.environ:
+            os.environ["RAY_AUTH_MODE"] = "token"
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    ray = require("ray", "ray", "training on Ray")
+    if tuple(int(part) for part in ray.__version__.split(".")[:2]) < OLDEST_RAY:
+        raise UsageError(
+            f"training on Ray needs version {OLDEST_RAY[0]}.{OLDEST_RAY[1]} or newer, not {ray.__version__}: "
+            "older ones let a web page run code on the cluster (CVE-2025-62593)"
+        )
+    if address == "local" and not ray.is_initialized() and os.environ.get(LOOPBACK) != "0":
+        raise UsageError(
+            "ray was imported before the training, so that a local cluster would listen on every network: import it "
+            f"later, set {LOOPBACK}=0 before, or start a cluster and give its address"
+        )
+    return ray
+
+
+def connect(ray: Any, executor: RayExecutor, scratch: Path) -> None:
+    """Starts a local cluster that listens on loopback alone and wants a token, or joins a running one."""
+    common: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if threading.current_thread() is threading.main_thread():
+        # Ray replaces the handler of SIGTERM.
+        handler = signal.getsignal(signal.SIGTERM)
+        try:
+            _connect(ray, executor, scratch, common)
+        finally:
+            signal.signal(signal.SIGTERM, handler)
+    else:
+        _connect(ray, executor, scratch, common)
+
+
+def _connect(ray: Any, executor: RayExecutor, scratch: Path, common: dict[str, Any]) -> None:
+    if executor.address != "local":
+        try:
+            ray.init(address=executor.address, **common)
+        except Exception as error:
+            raise UsageError(
+                f"ray: the cluster {executor.address!r} cannot be joined: {str(error).strip().splitlines()[0]}"
+            ) from error
+        return
+    spill = scratch / "spill"
+    spill.mkdir(parents=True, exist_ok=True)
+    ray.init(
+        address="local",
+        include_dashboard=False,
+        num_cpus=math.ceil((executor.actors + 1) * executor.cpus),  # one is the evaluation actor's
+        object_store_memory=max(executor.object_store, 80 << 20),  # Ray's least
+        object_spilling_directory=str(spill.absolute()),
+        **common,
+    )
+
+
+def _reason(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' '.join(lines)}"[:600]
