@@ -195,18 +195,24 @@ class SearchResult(ReadOnly):
 
     def visits_of(self, node: int) -> int:
         """Returns N of a node: the visits of its edges, plus 1 if the node was evaluated before them."""
-        visits = self._view.root_visits if node == 0 else self._view.edges(node)[1].sum() + 1
+        is_evaluated = not self.is_chance(node)
+        visits = self._view.root_visits if node == 0 else self._view.edges(node)[1].sum() + is_evaluated
         return int(visits)
+
+    def is_chance(self, node: int) -> bool:
+        """Whether a node is a chance node."""
+        return bool(self._view.node(node)[1] == CHANCE)
 
     def evaluation_of(self, node: int, child: int) -> tuple[float | None, int]:
         """Returns (the evaluation of the position after a move, plies to the end if the move is proven).
 
         `child` is a number of `edges_of(node)`; the evaluation is for the player to move at `node`, None if there is
-        none. Playouts are evaluations, too.
+        none. Playouts are evaluations, too. At a chance node it is for player 0.
         """
         if child < 0:
             return None, 1
-        to_play, (value, player, _, _, plies, num_edges, *_) = self._view.node(node)[1], self._view.node(child)
+        to_play = perspective(self._view.node(node)[1])
+        value, player, _, _, plies, num_edges, *_ = self._view.node(child)
         is_evaluated = num_edges > 0 and player != CHANCE
         is_known = is_evaluated and (player == to_play or (self._info.num_players <= 2 and self._info.zero_sum))
         return (value if player == to_play else -value) if is_known else None, plies + 1

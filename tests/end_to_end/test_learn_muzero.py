@@ -264,7 +264,7 @@ def test_invalid_muzero_arguments_are_reported_before_training(tmp_path: Path) -
     pytest.importorskip("gymnasium")
     with pytest.raises(InvalidArgumentError, match=r"muzero\.support must be above 0"):
         train(small_muzero(tmp_path, GYM, steps=1, muzero={"support": 0}))
-    with pytest.raises(InvalidArgumentError, match="rewards need algorithm muzero"):
+    with pytest.raises(InvalidArgumentError, match="environments need algorithm muzero"):
         train(small_muzero(tmp_path, GYM, steps=1).with_values(algorithm="gumbel"))
     with pytest.raises(InvalidArgumentError, match=r'muzero\.root must be "gumbel" or "puct"'):
         small_muzero(tmp_path, muzero={"root": "beam"})

@@ -124,6 +124,16 @@ def test_outcomes_have_their_probabilities() -> None:
     assert len({two[0] // 2 for two in tiles}) == 16
 
 
+def test_rolls_of_self_play_are_independent() -> None:
+    records = play_on(self_play("tests.support.learning:Dice", games_at_once=64), 40)
+    rolls = np.array([game.outcomes for game in records if len(game.outcomes) == 6])
+    assert len(rolls) >= 300
+    expected = rolls.size / 6
+    assert (np.abs(np.bincount(rolls.ravel(), minlength=6) - expected) < 5 * np.sqrt(expected)).all()
+    assert abs(np.corrcoef(rolls[:, 0], rolls[:, 1])[0, 1]) < 0.25
+    assert len({tuple(row) for row in rolls.tolist()}) > 0.95 * len(rolls)
+
+
 @pytest.mark.parametrize("name", GAMES)
 def test_damaged_outcomes_are_refused(name: str, tmp_path: Path) -> None:
     spec = game_spec(name)
@@ -197,10 +207,10 @@ def test_reference_players_are_random_and_greedy() -> None:
     states = [Dice(pips=3), Dice(pips=3)]
     assert greedy_player(states, [1, 2]) == [1, 1]
     assert {random_player(states[:1], [seed])[0] for seed in range(20)} == {0, 1}
-    # Greedy play takes every roll: 6 rolls of 10 * 3.5 points.
+    # Greedy play banks every roll: 6 rolls of 10 * 3.5 + 5 / 6 points.
     scores = play_episodes(greedy_player, spec, 400, 7)
     low, high = mean_interval(scores)
-    assert low < 210.0 < high
+    assert low < 215.0 < high
     assert scores == play_episodes(greedy_player, spec, 400, 7)
     assert mean_interval([1.0, 2.0, 3.0]) == pytest.approx((2.0 - 1.96 / 3**0.5, 2.0 + 1.96 / 3**0.5), abs=1e-4)
 

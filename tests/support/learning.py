@@ -105,7 +105,10 @@ class Stairs:
 
 
 class Dice:
-    """A single-player game of six rolls: bank ten points a pip, or skip and double the next roll, up to fourfold."""
+    """A single-player game of six rolls: bank ten points a pip, or skip and double the next roll, up to fourfold.
+
+    A roll of six pays five points at once.
+    """
 
     num_actions, num_players = 2, 1
 
@@ -127,7 +130,7 @@ class Dice:
 
     def play(self, action: int) -> Dice:
         if self.pips == 0:
-            return type(self)(self.turn, action + 1, self.factor)
+            return type(self)(self.turn, action + 1, self.factor, 5.0 if action == 5 else 0.0)
         if action == 0:
             return type(self)(self.turn + 1, 0, min(2 * self.factor, 4))
         return type(self)(self.turn + 1, 0, 1, 10.0 * self.pips * self.factor)

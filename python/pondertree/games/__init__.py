@@ -18,7 +18,6 @@ from pondertree.game import COMPILED, CompiledGame, GameInfo, describe
 from pondertree.games import connect_four
 from pondertree.games.compiled import *  # noqa: F403
 from pondertree.games.dict_state import DictState
-from pondertree.random import Random, draw
 
 __all__ = ["BY_NAME", "DictState", "SizedGame", "by_name", "connect_four", "find", "name_of", "packed_line"]
 __all__ += [game.state.__name__ for game in COMPILED.values()]
@@ -137,12 +136,6 @@ def packed_line(
     """
     planes, scalars, players = state._line(actions)
     return planes, scalars, players
-
-
-def draw_outcome(state: Any, numbers: Random) -> int:
-    """Returns an outcome of a chance node, drawn by its probability."""
-    outcomes = state.chance_outcomes()
-    return int(outcomes[draw([probability for _, probability in outcomes], numbers)][0])
 
 
 def player_names(factory: Any, count: int) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pondertree._core import Chess
 from pondertree.config import bounded_float, option
 from pondertree.errors import InvalidArgumentError, PlayerError
 from pondertree.game import CHANCE, is_over, move_text
-from pondertree.games import draw_outcome
+from pondertree.games.chance import draw_outcome
 from pondertree.match.notation import parse_move
 from pondertree.match.openings import Opening
 from pondertree.match.players import Player, PlayerFailure

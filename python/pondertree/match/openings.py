@@ -17,7 +17,7 @@ from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError, PondertreeError
 from pondertree.files import reading
 from pondertree.game import CHANCE, COMPILED, describe, is_over, move_text
-from pondertree.games import draw_outcome
+from pondertree.games.chance import draw_outcome
 from pondertree.match.notation import parse_move, read_epd, read_pgn
 from pondertree.presets import UCT
 from pondertree.random import PLAYOUT, Random, fold

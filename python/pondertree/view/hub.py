@@ -177,6 +177,7 @@ def hello(setup: Setup, server: str) -> str:
                 "title": position.title,
                 "players": list(position.players),
                 "num_actions": info.num_actions,
+                "chance": info.has_chance,
                 "fen": position.game == "chess",
                 "solver": info.is_two_player_zero_sum and position.game != "chess",
             },

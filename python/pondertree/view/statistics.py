@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pondertree.config import ScoringRule
+from pondertree.games.chance import read_outcomes
 from pondertree.result import UNPROVEN, SearchResult
 from pondertree.view.messages import DECIMALS
 
@@ -35,6 +36,8 @@ def move_rows(
     terms = np.full(len(edges.visits), np.nan)
     if rule is not None and (has_priors or not rule.has_priors):  # before its evaluation, a node has no priors
         terms = rule.exploration(edges.visits, edges.priors, result.visits_of(node))
+    if result.is_chance(node):  # its visits follow the probabilities
+        rule = None
     adds_terms = rule is not None and not rule.normalises_q
     order = np.argsort(-edges.visits, kind="stable").tolist()
     if node == 0:
@@ -63,3 +66,14 @@ def move_rows(
             }
         )
     return listed
+
+
+def outcome_rows(state: Any, write: Callable[[int], str]) -> list[dict[str, Any]]:
+    """Returns the outcomes of a chance node as moves without a search; their priors are the probabilities."""
+    unknown = dict.fromkeys(("clean_prior", "network", "q", "u", "score", "proven", "distance"))
+    outcomes = zip(*read_outcomes(state), strict=True)
+    return [
+        {"action": action, "text": write(action), "visits": 0, "share": 0.0, "prior": finite(probability), **unknown}
+        | {"line": []}
+        for action, probability in list(outcomes)[:MAX_MOVES]
+    ]

@@ -116,7 +116,7 @@ export class Controls {
     this.run.title = isSolved ? "The result is proven: there is nothing left to search" : `${running ? "Pause" : "Start"} (Space)`;
     this.run.disabled = !searchable || isSolved;
     this.stepButton.disabled = !searchable || running || isSolved;
-    this.saveButton.disabled = !frame || running || !!position?.over || this.store.status.state !== "open";
+    this.saveButton.disabled = !frame || running || !!position?.over || this.store.chance || this.store.status.state !== "open";
     this.kind.disabled = this.limit.disabled = !!hello?.read_only;
     for (const { name, title, format, value } of STATISTICS) {
       const cell = this.numbers.get(name);
