@@ -27,6 +27,12 @@ def head(session: Session) -> dict[str, Any]:
     return dict(session.snapshot.head)
 
 
+def wait_for_end(session: Session) -> None:
+    """Waits until the search has ended and is shown."""
+    wait_until(lambda: not session.is_running)
+    call(session, lambda: None)
+
+
 def replayed(game: Any, moves: list[dict[str, Any]]) -> Any:
     """Returns the state after the moves of a message, which names their players."""
     state = game()
@@ -42,7 +48,7 @@ def test_search_plays_a_game_to_its_end(name: str) -> None:
     for _ in range(2):
         with session_of(setup_of(name, simulations=2)) as session:
             while not position(session)["over"] and position(session)["ply"] < 600:
-                wait_until(call(session, session.move).done)
+                call(session, session.move)
             end = session.shown_state()[1]
             played.append([turn[0] for turn in session._history[1:]])
             assert end.is_terminal or name == "2048"
@@ -65,17 +71,19 @@ def test_outcome_is_chosen_after_a_move_was_taken_back() -> None:
         call(session, lambda: session.goto(1))
         at_chance = position(session)
         assert (at_chance["to_play"], at_chance["over"]) == (CHANCE, False)
-        assert [move["action"] for move in at_chance["legal"]] == Pig().play(1).legal_actions()
+        assert [move["action"] for move in at_chance["legal"]] == Pig().play(0).legal_actions()
         rows = {row["action"]: row for row in head(session)["moves"]}
-        assert {action: row["prior"] for action, row in rows.items()} == pytest.approx(dict.fromkeys(rows, 1 / 6))
+        assert {action: row["prior"] for action, row in rows.items()} == pytest.approx(
+            dict.fromkeys(rows, 1 / 6), abs=1e-6
+        )
         for command in (session.start, session.step):
             with pytest.raises(UsageError, match="chance is to move"):
                 call(session, command)
-        other = next(action for action in rows if action not in (before["moves"][1]["action"], 0))
+        other = next(action for action in rows if action != before["moves"][1]["action"])
         call(session, lambda: session.play(action=other))
         after = position(session)
         assert [move["action"] for move in after["moves"]] == [before["moves"][0]["action"], other]
-        wait_until(call(session, session.move).done)
+        call(session, session.move)
         assert position(session)["ply"] > 2
         call(session, lambda: session.goto(1))
         assert call(session, session.move) is None
@@ -85,20 +93,18 @@ def test_outcome_is_chosen_after_a_move_was_taken_back() -> None:
 
 def test_search_does_not_reply_while_the_same_player_is_to_move() -> None:
     with session_of(setup_of("pig", simulations=50, seed=1)) as session:
-        played = call(session, lambda: session.play(text="roll", reply=True))
-        moves = position(session)["moves"]
-        if played is None:
-            assert [move["player"] for move in moves] == [0, CHANCE]
-            assert position(session)["to_play"] == 0
-        played = call(session, lambda: session.play(text="hold", reply=True))
-        wait_until(played.done)
-        assert 1 in [move["player"] for move in position(session)["moves"]]
+        call(session, lambda: session.play(text="roll", reply=True))
+        first = [(move["player"], move["action"]) for move in position(session)["moves"]]
+        assert (first[0], first[1][0], first[1][1] > 1, len(first)) == ((0, 0), CHANCE, True, 2)
+        assert position(session)["to_play"] == 0, "a roll from 2 to 6 does not end the turn"
+        call(session, lambda: session.play(text="hold", reply=True))
+        assert [move["player"] for move in position(session)["moves"]][:4] == [0, CHANCE, 0, 1]
 
 
 def test_subtree_of_the_outcome_is_kept() -> None:
     with session_of(setup_of("pig", simulations=3_000)) as session:
         call(session, lambda: session.start(simulations=3_000))
-        wait_until(lambda: not session.is_running)
+        wait_for_end(session)
         root = session._live.require_tree().result().root
         call(session, lambda: session.play(text="roll"))
         first, outcome = (move["action"] for move in position(session)["moves"])
@@ -111,7 +117,7 @@ def test_subtree_of_the_outcome_is_kept() -> None:
 def test_outcomes_of_the_tree_are_shown_with_visits_and_probabilities() -> None:
     with session_of(setup_of("pig", simulations=2_000)) as session:
         call(session, lambda: session.start(simulations=2_000))
-        wait_until(lambda: not session.is_running)
+        wait_for_end(session)
         assert session.snapshot is not None
         rows = session.snapshot.rows
         outcomes = [row for row, player in enumerate(rows.players.tolist()) if player == CHANCE]
@@ -138,9 +144,9 @@ def test_game_may_begin_at_a_chance_node() -> None:
         call(session, lambda: session.change_settings({"seed": 3}))
         call(session, session.new)
         assert call(session, session.move) is None
-        assert (position(session)["to_play"], position(session)["ply"]) == (0, 1)
+        assert (position(session)["to_play"], position(session)["ply"]) == (1, 1)
         call(session, lambda: session.start(simulations=50))
-        wait_until(lambda: not session.is_running)
+        wait_for_end(session)
         assert head(session)["status"]["simulations"] == 50
 
 

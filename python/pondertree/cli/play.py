@@ -17,8 +17,8 @@ from pondertree.cli.search_report import Report, count_text, fit
 from pondertree.cli.searcher import EXIT_INTERRUPTED, Searcher, run_search
 from pondertree.errors import GameContractError, GameOverError, InvalidActionError, InvalidArgumentError
 from pondertree.game import CHANCE, is_over
-from pondertree.games.chance import draw_outcome
 from pondertree.games.board_svg import piece_colours
+from pondertree.games.chance import draw_outcome
 from pondertree.random import OUTCOME, Random
 
 if TYPE_CHECKING:

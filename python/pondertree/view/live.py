@@ -58,7 +58,8 @@ class Run:
 class LiveSearch:
     """The search of one position and of those that are played from it.
 
-    `tree` is None at the end of a game, and at a chance node that no search has reached. `is_known` is False for a tree from a file that was not made by `search`.
+    `tree` is None at the end of a game, and at a chance node that no search has reached. `is_known` is False for a tree
+    from a file that was not made by `search`.
     """
 
     def __init__(self, search: Search, state: Any, tree: Tree | None, *, is_known: bool = True) -> None:
@@ -126,7 +127,7 @@ class LiveSearch:
 
     @property
     def is_chance(self) -> bool:
-        """Whether the position is a chance node, which has no search: the tree, if there is one, waits for the outcome."""
+        """Whether the position is a chance node, which has no search: a tree waits for the outcome."""
         return self._info.has_chance and is_chance(self._state)
 
     @property

@@ -87,7 +87,7 @@ class Window:
             np.column_stack(values).astype(np.float64)[is_shown],
             ids[above][is_shown],
             actions[is_shown],
-            np.where(np.isin(ids, list(self._outcomes)), CHANCE, columns["chooser"])[is_shown],
+            np.where(np.isin(ids, list(self._outcomes)), CHANCE, columns["chooser"].astype(np.int64))[is_shown],
             priors[is_shown],
             columns["terminal"][is_shown],
             self._texts,
