@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::backgammon::{Backgammon, Checkers, BAR, CHECKERS, DICE, OFF};
+use super::backgammon::{Backgammon, DICE};
+use super::backgammon_checkers::{Checkers, BAR, CHECKERS, OFF};
 use super::board_text::{parse_by_name, write_status};
 use crate::error::Error;
 use crate::games::{Action, Game};

@@ -2,6 +2,7 @@
 
 pub mod analysis;
 pub mod backgammon;
+mod backgammon_checkers;
 mod backgammon_text;
 mod board_text;
 pub mod breakthrough;
@@ -14,6 +15,7 @@ pub mod pig;
 mod ranked_bits;
 pub mod tic_tac_toe;
 pub mod twenty_forty_eight;
+mod twenty_forty_eight_moves;
 mod world;
 
 pub use game::{plain_playout, unpack_observation, Action, BoardStyle, Dimensions, Game, Playout, Symmetry, CHANCE};

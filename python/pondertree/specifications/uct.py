@@ -45,7 +45,7 @@ def playout(
     if type(state) in COMPILED and not callable(policy):
         result, rewards, last = state._playout(key, policy or "random", depth)
         value = rewards + (result or 0)
-        values = None if result is None else [value, -value][: info.num_players]
+        values: list[float] | None = None if result is None else [value, -value][: info.num_players]
     else:
         chosen = decisive_policy if policy == "decisive" else policy if callable(policy) else None
         with as_contract_error(info, "in a playout"):
