@@ -89,7 +89,7 @@ def position(game: str, plies: int) -> Any:
     return state
 
 
-def kept(search: Callable[[], Any], root: Callable[[], Any], moves: int) -> Case:
+def reused_over_outcomes(search: Callable[[], Any], root: Callable[[], Any], moves: int) -> Case:
     """A tree reused between moves, over the outcomes after them."""
 
     def case(transcript: Transcript) -> None:
@@ -133,7 +133,10 @@ def chance_cases() -> Cases:
                 search = partial(UCT, 150, seed=31, **options)
                 yield named(f"chance UCT {game} {plies}", options), run(search, partial(position, game, plies))
         scaled: Options = {"normalize": "tree"} if has_rewards else {}
-        yield f"chance kept UCT {game}", kept(partial(UCT, 120, seed=32, **scaled), partial(position, game, 0), 5)
+        yield (
+            f"chance reused UCT {game}",
+            reused_over_outcomes(partial(UCT, 120, seed=32, **scaled), partial(position, game, 0), 5),
+        )
         yield f"chance trace UCT {game}", traced(partial(UCT, 20, seed=33, trace=True), partial(position, game, 0))
         for kind in ("uniform", "table"):
             for options in ({}, {"in_flight": 8}, {"chance": "sample"}):

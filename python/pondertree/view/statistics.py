@@ -33,11 +33,11 @@ def move_rows(
     clean = result.clean_priors if node == 0 else {}
     total = int(edges.visits.sum())
     has_priors = bool(edges.priors.any())
+    if result.is_chance(node):  # its visits follow the probabilities
+        rule = None
     terms = np.full(len(edges.visits), np.nan)
     if rule is not None and (has_priors or not rule.has_priors):  # before its evaluation, a node has no priors
         terms = rule.exploration(edges.visits, edges.priors, result.visits_of(node))
-    if result.is_chance(node):  # its visits follow the probabilities
-        rule = None
     adds_terms = rule is not None and not rule.normalises_q
     order = np.argsort(-edges.visits, kind="stable").tolist()
     if node == 0:
