@@ -279,6 +279,7 @@ def test_arguments_choose_executor(typed: str, expected: str | None) -> None:
     ("typed", "message"),
     [
         ("--ray auto --executor processes", "--ray: the executor is processes"),
+        ("--ray=", "address must be local, auto, or HOST:PORT"),
         ("--executor in-process --actors 2", "need --executor processes or ray"),
         ("--apart --actors 2", "--apart needs --ray"),
         ("--ray local --apart", "apart needs a cluster"),

@@ -62,7 +62,7 @@ def add_arguments(commands: Commands) -> None:
     actors.add_argument(
         "--executor",
         choices=("in-process", "processes", "ray"),
-        help="where self-play runs (default: in-process; processes with --actors, ray with --ray)",
+        help="where self-play runs (default: in-process; ray with --ray, processes with another --actor option)",
     )
     actors.add_argument(
         "--ray",
@@ -156,8 +156,8 @@ def make_executor(arguments: argparse.Namespace) -> Executor | None:
 
     names = {"actors": "actors", "cpus": "actor_cpus", "gpus": "actor_gpus"}
     given = {name: getattr(arguments, typed) for name, typed in names.items() if getattr(arguments, typed) is not None}
-    kind = arguments.executor or ("ray" if arguments.ray else "processes" if given else "in-process")
-    if arguments.ray and kind != "ray":
+    kind = arguments.executor or ("ray" if arguments.ray is not None else "processes" if given else "in-process")
+    if arguments.ray is not None and kind != "ray":
         raise InvalidArgumentError(f"--ray: the executor is {kind}, not ray")
     if arguments.apart and kind != "ray":
         raise InvalidArgumentError("--apart needs --ray: other executors have only this machine")
@@ -167,7 +167,7 @@ def make_executor(arguments: argparse.Namespace) -> Executor | None:
         return None
     if kind == "processes":
         return ProcessExecutor(**given)
-    return RayExecutor(address=arguments.ray or "local", apart=arguments.apart, **given)
+    return RayExecutor(address="local" if arguments.ray is None else arguments.ray, apart=arguments.apart, **given)
 
 
 def next_step(config: Config, out: str, factory: Any) -> tuple[list[str] | None, str]:
