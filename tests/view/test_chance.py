@@ -10,8 +10,9 @@ from tests.support.chance_games import Race
 from tests.support.view import call, session_of, setup_of, wait_until
 
 from pondertree import CHANCE
-from pondertree.errors import UsageError
+from pondertree.errors import InvalidArgumentError, UsageError
 from pondertree.games import Backgammon, Pig, TwentyFortyEight
+from pondertree.view.hub import hello, solve
 from pondertree.view.session import Session
 
 GAMES = {"pig": Pig, "backgammon": Backgammon, "2048": TwentyFortyEight}
@@ -155,3 +156,11 @@ class Roll(Race):
 
     def __init__(self, *arguments: object, **fields: object) -> None:
         super().__init__(*arguments, **(fields or {"rolling": True}))  # type: ignore[arg-type]
+
+
+def test_games_with_chance_have_no_exact_solver() -> None:
+    assert json.loads(hello(setup_of("connect4"), ""))["game"]["solver"]
+    game = json.loads(hello(setup_of("pig"), ""))["game"]
+    assert (game["chance"], game["solver"]) == (True, False)
+    with pytest.raises(InvalidArgumentError, match="games with chance nodes cannot be solved"):
+        solve(Pig())
