@@ -15,20 +15,30 @@ import ours_muzero
 import tic_tac_toe
 from worker import Work, resident_bytes, serve
 
-from pondertree import UCT, _core, games
+from pondertree import CHANCE, UCT, _core, games
 
 GAMES: dict[str, Any] = {
     "connect_four": games.ConnectFour,
     "tic_tac_toe": games.TicTacToe,
     "othello": games.Othello,
     "chess": games.Chess,
+    "pig": games.Pig,
+    "backgammon": games.Backgammon,
 }
+
+
+def first_decision(game: str) -> Any:
+    """Returns the start, or the position after the first outcome of chance there."""
+    state = GAMES[game]()
+    while state.to_play == CHANCE:
+        state = state.play(state.legal_actions()[0])
+    return state
 
 
 def uct(game: str, sims: int) -> Work:
     """UCT from the start, with complete random playouts and without proofs."""
     search = UCT(sims, c_param=1.0, solve=False, seed=1)
-    start = GAMES[game]()
+    start = first_decision(game)
     return lambda: int(search.run(start).simulations)
 
 
@@ -48,7 +58,7 @@ def perft(fen: str, depth: int) -> Work:
 def playout_length(game: str, games: int) -> dict[str, Any]:
     """Returns the mean number of moves of a random game, without passes of Othello."""
     start = GAMES[game]()
-    ends = (start._playout(key, "random", None)[1] for key in range(games))
+    ends = (start._playout(key, "random", None)[2] for key in range(games))
     return {"mean": sum(map(_moves_made, ends)) / games}
 
 

@@ -25,9 +25,11 @@ def bot(game: pyspiel.Game, sims: int) -> pyspiel.MCTSBot:
 
 
 def uct(game: str, sims: int) -> Work:
-    """Searches from the start."""
+    """Searches from the start, or from the position after the first outcome of chance there."""
     loaded = pyspiel.load_game(game)
     start, searcher = loaded.new_initial_state(), bot(loaded, sims)
+    while start.is_chance_node():
+        start.apply_action(start.legal_actions()[0])
 
     def work() -> int:
         searcher.step(start)

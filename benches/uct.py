@@ -7,7 +7,8 @@ Rules are equal, too. OpenSpiel's chess is drawn by threefold repetition, by the
 insufficient material (bare kings, one knight, bishops of one colour; not two knights); within a search Pondertree
 applies the same draws. (Elsewhere threefold repetition and the 50-move rule must be claimed, and the automatic draws
 are fivefold repetition and 75 moves.) Othello has passes and ends when neither side can move. The mean playout length
-is measured as a check.
+is measured as a check. OpenSpiel draws one outcome of a chance node for each simulation; Pondertree visits them
+in proportion to their probabilities. A move of OpenSpiel's backgammon plays both dice.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from contextlib import ExitStack
 
 from harness import Plan, Row, compare_pair, ours, peer
 
-NAMES = {"connect_four": "Connect 4", "tic_tac_toe": "tic-tac-toe", "othello": "Othello", "chess": "chess"}
+NAMES = {
+    "connect_four": "Connect 4",
+    "tic_tac_toe": "tic-tac-toe",
+    "othello": "Othello",
+    "chess": "chess",
+    "pig": "Pig",
+    "backgammon": "backgammon",
+}
 
 #: Game, simulations, bar.
 CASES: tuple[tuple[str, int, float | None], ...] = (
@@ -24,6 +32,8 @@ CASES: tuple[tuple[str, int, float | None], ...] = (
     ("tic_tac_toe", 10_000, 3.0),
     ("othello", 2_000, 25.0),
     ("chess", 1_000, 12.0),
+    ("pig", 10_000, 10.0),
+    ("backgammon", 2_000, 10.0),
     ("connect_four", 1_000, None),
     ("connect_four", 100_000, None),
 )

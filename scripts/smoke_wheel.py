@@ -38,6 +38,7 @@ WHEEL_NAME = re.compile(
 DATA = (
     "py.typed",
     "_core.pyi",
+    "networks/pretrained/2048.safetensors",
     "networks/pretrained/connect4.safetensors",
     "gpu/kernels/step.cu",
     "gpu/kernels/layout.h",

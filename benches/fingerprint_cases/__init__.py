@@ -7,6 +7,7 @@ files run against other versions of the package.
 from __future__ import annotations
 
 from fingerprint_cases.case import Case
+from fingerprint_cases.chance import chance_cases
 from fingerprint_cases.entry_points import entry_point_cases
 from fingerprint_cases.knowledge import hybrid_cases
 from fingerprint_cases.models import model_cases
@@ -27,6 +28,7 @@ GROUPS = (
     trace_cases,
     torch_cases,
     entry_point_cases,
+    chance_cases,
 )
 
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pondertree_core::chess::ChessAnalysis;
 use pondertree_core::games::analysis::Priority;
-use pondertree_core::{named, search_config_fields, Error, Fields, LeafKind, PlayoutPolicy, Rule, SearchConfig};
+use pondertree_core::{named, search_config_fields, Backup, ChanceMode, Error, Fields, LeafKind, PlayoutPolicy, Rule, SearchConfig};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -83,7 +83,7 @@ macro_rules! named_fields {
     };
 }
 
-named_fields!(LeafKind, PlayoutPolicy);
+named_fields!(Backup, ChanceMode, LeafKind, PlayoutPolicy);
 
 impl ReadField for Rule {
     fn read(value: &Bound<'_, PyAny>, _name: &str) -> PyResult<Self> {

@@ -13,6 +13,7 @@ mod forest;
 mod random;
 mod solvers;
 mod state;
+mod state_methods;
 mod tree_view;
 
 use pyo3::prelude::*;
@@ -51,7 +52,9 @@ mod _core {
     #[pymodule_export]
     use super::solvers::solve_connect_four;
     #[pymodule_export]
-    use super::state::{perft, restore, Chess};
+    use super::state::{restore, Chess};
+    #[pymodule_export]
+    use super::state_methods::perft;
     #[pymodule_export]
     use super::tree_view::TreeView;
 }

@@ -44,6 +44,11 @@ impl PlayoutRandom {
         guarded(|| Ok(self.0.choose(n)))
     }
 
+    /// Returns the index of a weight, drawn in proportion, as `pondertree.random.draw`.
+    fn draw(&mut self, weights: Vec<f64>) -> PyResult<usize> {
+        guarded(|| Ok(self.0.draw(weights.iter().copied()).unwrap_or(0)))
+    }
+
     /// Returns a number in [0, 1).
     fn uniform(&mut self) -> f64 {
         self.0.uniform()

@@ -5,8 +5,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyReadonlyArray1};
-use pondertree_core::games::{Compiled, Game};
-use pondertree_core::{for_each_game, games, named, playout, Error, PlayoutPolicy, Purpose, Random};
+use pondertree_core::games::{Compiled, Game, CHANCE};
+use pondertree_core::{for_each_game, named, playout, Error, PlayoutPolicy, Purpose, Random};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyString, PyType};
@@ -41,16 +41,28 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Text {
     }
 }
 
+/// Returns whether `state` is a chance node; the game must not be over.
+fn is_chance<G: Game>(state: &G) -> bool {
+    G::HAS_CHANCE && state.to_play() == CHANCE
+}
+
+/// Returns a number per player of a result, or reward, of player 0.
+pub fn per_player<G: Game>(first: f64) -> Vec<f64> {
+    // Not -0.0.
+    (0..G::NUM_PLAYERS).map(|player| if player == 0 { first } else { -first + 0.0 }).collect()
+}
+
 /// Returns the action `number` if it is legal in `state`.
 pub fn legal_action<G: Game>(state: &G, Number(number): Number) -> Result<u16, Error> {
     if state.outcome().is_some() {
         return Err(Error::GameOver(format!("the game is over: action {number} cannot be played")));
     }
-    let action =
-        u16::try_from(number).ok().filter(|&action| usize::from(action) < state.dimensions().num_actions && state.is_legal(action));
+    let in_range = |action: u16| is_chance(state) || usize::from(action) < state.dimensions().num_actions;
+    let action = u16::try_from(number).ok().filter(|&action| in_range(action) && state.is_legal(action));
     action.ok_or_else(|| {
         let texts: Vec<String> = state.legal().iter().take(40).map(|&a| format!("{a} ({})", state.action_to_string(a))).collect();
-        Error::InvalidAction(format!("action {number} is not legal here; legal actions: {}", texts.join(", ")))
+        let (one, all) = if is_chance(state) { ("outcome", "the outcomes") } else { ("action", "legal actions") };
+        Error::InvalidAction(format!("{one} {number} is not legal here; {all}: {}", texts.join(", ")))
     })
 }
 
@@ -71,13 +83,16 @@ pub fn states_of<S: PyClass>(states: &[Bound<'_, PyAny>], right: &str) -> PyResu
     states.iter().enumerate().map(one).collect()
 }
 
-/// Returns the argument `name` of a constructor, which names the start: text; a size may be a number, too.
+/// The arguments of constructors that are numbers.
+const NUMBERS: [&str; 3] = ["seed", "size", "target"];
+
+/// Returns the argument `name` of a constructor, which names the start: text, or a number.
 fn start_text(given: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
     match (given.extract(), given.extract::<i64>()) {
         (Ok(Text(text)), _) => Ok(text),
-        (_, Ok(number)) if name == "size" && !given.is_instance_of::<PyBool>() => Ok(number.to_string()),
+        (_, Ok(number)) if NUMBERS.contains(&name) && !given.is_instance_of::<PyBool>() => Ok(number.to_string()),
         // The game refuses the text of anything but a number; an integer of thousands of digits has none.
-        _ if name == "size" => Ok(given.repr().map_or_else(|_| "this".to_owned(), |text| text.to_string())),
+        _ if NUMBERS.contains(&name) => Ok(given.repr().map_or_else(|_| "this".to_owned(), |text| text.to_string())),
         (Err(error), _) => Err(PyTypeError::new_err(format!("{name} must be text: {error}"))),
     }
 }
@@ -169,20 +184,24 @@ macro_rules! state_class {
                 })
             }
 
-            /// Returns the legal actions; none if the game is over.
+            /// Returns the legal actions, at a chance node the outcomes; none if the game is over.
             fn legal_actions(&self) -> PyResult<Vec<u16>> {
                 guarded(|| Ok(self.0.legal()))
             }
 
-            /// Returns the state after `action`.
+            /// Returns the state after `action`, at a chance node an outcome.
             fn play(&self, action: Number) -> PyResult<Self> {
                 guarded(|| self.after(action).or_python())
             }
 
-            /// The player to move, 0 or 1.
+            /// The player to move, from 0; `pondertree.CHANCE` (-1) at a chance node.
             #[getter]
-            fn to_play(&self) -> u8 {
-                self.0.to_play()
+            fn to_play(&self) -> i32 {
+                if is_chance(&self.0) {
+                    -1
+                } else {
+                    self.0.to_play().into()
+                }
             }
 
             /// Whether the game is over.
@@ -191,12 +210,9 @@ macro_rules! state_class {
                 guarded(|| Ok(self.0.outcome().is_some()))
             }
 
-            /// Returns the result per player: 1 won, 0 drawn, -1 lost. Zeros before the end.
-            fn returns(&self) -> PyResult<[f64; 2]> {
-                guarded(|| {
-                    let result = f64::from(self.0.outcome().unwrap_or(0));
-                    Ok([result, -result + 0.0])
-                })
+            /// Returns the result per player: 1 won, 0 drawn, -1 lost. Zeros before the end, and in games with rewards.
+            fn returns(&self) -> PyResult<Vec<f64>> {
+                guarded(|| Ok(per_player::<$game>(self.0.outcome().unwrap_or(0).into())))
             }
 
             /// Size of the action space.
@@ -208,13 +224,13 @@ macro_rules! state_class {
             /// Number of players.
             #[getter]
             fn num_players(&self) -> usize {
-                2
+                <$game>::NUM_PLAYERS
             }
 
             /// Whether returns sum to 0.
             #[getter]
             fn zero_sum(&self) -> bool {
-                true
+                <$game>::NUM_PLAYERS == 2 && !<$game>::HAS_REWARDS
             }
 
             /// Returns the observation, float32 planes for the player to move.
@@ -250,15 +266,16 @@ macro_rules! state_class {
                 guarded(|| self.0.parse_action(&text.0).or_python())
             }
 
-            /// Plays a random playout with the numbers of `key`; returns the result for player 0 (None if cut off) and the last state.
+            /// Plays a random playout with the numbers of `key`; returns the result for player 0 (None if cut off), the sum of their
+            /// rewards and the last state.
             #[pyo3(signature = (key, policy, max_depth))]
-            fn _playout(&self, key: u64, policy: &str, max_depth: Option<u32>) -> PyResult<(Option<i8>, Self)> {
+            fn _playout(&self, key: u64, policy: &str, max_depth: Option<u32>) -> PyResult<(Option<i8>, f64, Self)> {
                 guarded(|| {
                     let policy = named("policy", Some(policy), PlayoutPolicy::NAMES).or_python()?;
                     let mut state = self.0.clone();
                     let mut random = Random::new(key, Purpose::Playout);
-                    let result = playout::<Compiled<$game>>(&mut state, policy, &mut random, max_depth.unwrap_or(u32::MAX));
-                    Ok((result, Self::wrap(state)))
+                    let played = playout::<Compiled<$game>>(&mut state, policy, &mut random, max_depth.unwrap_or(u32::MAX));
+                    Ok((played.result, played.rewards, Self::wrap(state)))
                 })
             }
 
@@ -315,87 +332,42 @@ macro_rules! state_classes {
 
 for_each_game!(state_classes);
 
-#[pymethods]
-impl Hex {
-    /// The number of rows, and of columns.
-    #[getter]
-    fn size(&self) -> usize {
-        self.0.dimensions().width
-    }
+/// A compiled game, as `pondertree.game.CompiledGame` documents it.
+#[derive(IntoPyObject)]
+pub struct Registered<'py> {
+    name: &'static str,
+    state: Bound<'py, PyType>,
+    title: &'static str,
+    command: &'static str,
+    aliases: Vec<&'static str>,
+    players: Vec<&'static str>,
+    opening_plies: u32,
+    opening_start: Option<&'static str>,
+    start: Option<&'static str>,
+    board: &'static str,
+    policy_planes: usize,
+    has_rewards: bool,
+    max_outcomes: usize,
 }
-
-#[pymethods]
-impl Chess {
-    /// Returns the FEN of the position.
-    fn fen(&self) -> PyResult<String> {
-        guarded(|| Ok(self.0.fen()))
-    }
-
-    /// Returns `action` in standard algebraic notation.
-    fn san(&self, action: Number) -> PyResult<String> {
-        with_legal(&self.0, action, |action| self.0.san(action).or_python())
-    }
-
-    /// Returns whether `action` captures, en passant included.
-    fn is_capture(&self, action: Number) -> PyResult<bool> {
-        with_legal(&self.0, action, |action| Ok(self.0.is_capture(action)))
-    }
-
-    /// Returns whether `action` gives check.
-    fn gives_check(&self, action: Number) -> PyResult<bool> {
-        with_legal(&self.0, action, |action| Ok(self.0.gives_check(action)))
-    }
-
-    /// Earlier occurrences of this position since the last capture or pawn move: 2 is threefold.
-    #[getter]
-    fn repetitions(&self) -> PyResult<u32> {
-        guarded(|| Ok(self.0.repetitions()))
-    }
-
-    /// Why the game is over ("checkmate", "stalemate", ...); None otherwise.
-    #[getter]
-    fn termination(&self) -> PyResult<Option<&'static str>> {
-        guarded(|| Ok(self.0.termination().map(|termination| termination.name())))
-    }
-
-    /// Returns the piece moves as text, each with the FEN after it, even if the game is drawn by rule: GUIs may continue such
-    /// games.
-    fn _moves_on_board(&self) -> PyResult<Vec<(String, String)>> {
-        guarded(|| Ok(self.0.moves_on_board()))
-    }
-}
-
-/// A compiled game: its name, class, name for people, name on the command line with aliases, names of the players, random plies of
-/// an opening, argument of the constructor, style of pictures, policy planes.
-type Registered<'py> = (
-    &'static str,
-    Bound<'py, PyType>,
-    &'static str,
-    &'static str,
-    Vec<&'static str>,
-    [&'static str; 2],
-    u32,
-    Option<&'static str>,
-    &'static str,
-    usize,
-);
 
 /// Returns the compiled games.
 pub fn registered(py: Python<'_>) -> Vec<Registered<'_>> {
     fn entry<S: StateClass>(py: Python<'_>) -> Registered<'_> {
-        let aliases = S::Inner::ALIASES.to_vec();
-        (
-            S::Inner::NAME,
-            py.get_type::<S>(),
-            S::Inner::TITLE,
-            S::Inner::COMMAND,
-            aliases,
-            S::Inner::PLAYERS,
-            S::Inner::OPENING_PLIES,
-            S::START.first().copied(),
-            S::Inner::BOARD.name(),
-            S::Inner::POLICY_PLANES,
-        )
+        Registered {
+            name: S::Inner::NAME,
+            state: py.get_type::<S>(),
+            title: S::Inner::TITLE,
+            command: S::Inner::COMMAND,
+            aliases: S::Inner::ALIASES.to_vec(),
+            players: S::Inner::PLAYERS.to_vec(),
+            opening_plies: S::Inner::OPENING_PLIES,
+            opening_start: S::Inner::OPENING_START,
+            start: S::START.first().copied(),
+            board: S::Inner::BOARD.name(),
+            policy_planes: S::Inner::POLICY_PLANES,
+            has_rewards: S::Inner::HAS_REWARDS,
+            max_outcomes: S::Inner::MAX_OUTCOMES,
+        }
     }
     macro_rules! entries {
         ($([$name:ident $($rest:tt)*])*) => { vec![$(entry::<$name>(py)),*] };
@@ -423,13 +395,4 @@ pub fn restore(py: Python<'_>, game: &str, start: Option<&str>, actions: &[u8]) 
         }
         for_each_game!(restore_from)
     })
-}
-
-/// Counts the move sequences of length `depth` from a chess position, ignoring draws by rule.
-#[pyfunction]
-pub fn perft(py: Python<'_>, state: &Chess, depth: Number) -> PyResult<u64> {
-    match u8::try_from(depth.0) {
-        Ok(plies) => guarded(|| Ok(py.detach(|| games::chess::perft(&state.0, plies.into())))),
-        Err(_) => Err(Error::InvalidArgument(format!("depth must be from 0 to {}, not {}", u8::MAX, depth.0))).or_python(),
-    }
 }

@@ -41,6 +41,7 @@ pub use runtime::thread_pool::parallel_for;
 #[cfg(feature = "rayon")]
 pub use runtime::thread_pool_ablation::{choose as choose_thread_pool, Backend as ThreadPoolBackend};
 pub use search::batch::StepResult;
+pub use search::chance::ChanceMode;
 pub use search::config::{SearchConfig, WorldConfig, LARGEST_REWARD};
 pub use search::evaluate::{playout, LeafKind, PlayoutPolicy};
 pub use search::expand_latent::ModelResponse;
@@ -56,4 +57,6 @@ pub use search::sequential_halving::Schedule;
 pub use search::snapshot::{Snapshot, SnapshotColumns};
 pub use search::terms::{ChoiceTerms, Term, Terms};
 pub use search::tree_search::{Stop, TreeSearch};
-pub use tree::{Edge, Edges, Link, Node, NodeIndex, Shape, Statistics, Tree, TreeColumns, WindowOptions, WindowRow, ROOT, UNPROVEN};
+pub use tree::{
+    Backup, Edge, Edges, Link, Node, NodeIndex, Shape, Statistics, Tree, TreeColumns, WindowOptions, WindowRow, ROOT, UNPROVEN,
+};

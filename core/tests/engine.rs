@@ -6,14 +6,14 @@ use pondertree_core::games::othello::Othello;
 use pondertree_core::games::tic_tac_toe::TicTacToe;
 use pondertree_core::games::{Compiled, Game, PythonGame, World};
 use pondertree_core::{
-    for_each_game, tree_key, Error, Forest, LeafKind, PlayoutPolicy, Policy, Rule, SearchConfig, StepResult, Tree, Ucb1, WorldConfig, ROOT,
-    UNPROVEN,
+    for_each_game, tree_key, Backup, ChanceMode, Error, Forest, LeafKind, PlayoutPolicy, Policy, Rule, SearchConfig, StepResult, Tree,
+    Ucb1, WorldConfig, ROOT, UNPROVEN,
 };
 use proptest::prelude::*;
 
 fn config<G: Game>() -> SearchConfig {
     SearchConfig {
-        rule: Rule::Ucb1(Ucb1 { c_param: 1.0 }),
+        rule: Rule::Ucb1(Ucb1 { c_param: 1.0, normalize: false }),
         leaf: LeafKind::Playout,
         playout_policy: PlayoutPolicy::Random,
         max_depth: None,
@@ -25,7 +25,11 @@ fn config<G: Game>() -> SearchConfig {
         num_players: 2,
         zero_sum: true,
         has_rewards: false,
+        has_chance: false,
+        chance: ChanceMode::Balanced,
+        chance_width: 36,
         discount: 1.0,
+        backup: Backup::Mean,
         num_actions: G::start().dimensions().num_actions,
         max_nodes: None,
         max_bytes: None,
@@ -243,7 +247,7 @@ fn rollback_releases_slots() {
     assert_ne!(slot, root);
     assert_eq!(forest.roll_back(), vec![slot]);
     assert_eq!(forest.gather().expect("rows")[0].slot, slot, "a released slot is allocated again");
-    let open = StepResult { to_play: 1, returns: None, rewards: &[], legal: &[0, 1] };
+    let open = StepResult { to_play: 1, returns: None, rewards: &[], legal: &[0, 1], probabilities: &[] };
     forest.step(&[open]).expect("sound");
     assert_eq!(forest.roll_back(), vec![slot], "after step the node has the slot, and the rollback releases it");
     assert_eq!(forest.tree(0).expect("a tree").tree().num_nodes(), 1);
@@ -255,7 +259,7 @@ fn invalid_steps_leave_the_forest_unchanged() {
     forest.plant(0, &[0, 1, 2], 7).expect("sound");
     forest.allow(0, 10).expect("a tree");
     assert_eq!(forest.gather().expect("rows").len(), 1);
-    let open = StepResult { to_play: 1, returns: None, rewards: &[], legal: &[0, 1] };
+    let open = StepResult { to_play: 1, returns: None, rewards: &[], legal: &[0, 1], probabilities: &[] };
     for wrong in [
         StepResult { to_play: 2, ..open },
         StepResult { legal: &[], ..open },

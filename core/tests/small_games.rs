@@ -5,7 +5,7 @@ use pondertree_core::games::connect_four::ConnectFour;
 use pondertree_core::games::hex::Hex;
 use pondertree_core::games::othello::Othello;
 use pondertree_core::games::tic_tac_toe::TicTacToe;
-use pondertree_core::games::{Action, Game};
+use pondertree_core::games::{plain_playout, Action, Game, CHANCE};
 use pondertree_core::{for_each_game, Error, Purpose, Random};
 use proptest::prelude::*;
 
@@ -261,32 +261,21 @@ fn compare<R: Rules>(mut game: R::Fast, seed: u64) -> usize {
     }
 }
 
-/// The default of `Game::playout`.
-fn default_playout<G: Game>(game: &mut G, random: &mut Random, max_depth: u32) -> Option<i8> {
-    for _ in 0..max_depth {
-        if let Some(result) = game.outcome_in_search() {
-            return Some(result);
-        }
-        game.play_random(random);
-    }
-    game.outcome_in_search()
-}
-
 fn compare_playouts<G: Game>(first: &G, seeds: u64) {
     for seed in 0..seeds {
         let mut random = Random::new(seed, Purpose::RootMove);
         let mut start = first.clone();
         if seed % 2 == 1 {
             let prefix = random.below(60);
-            default_playout(&mut start, &mut random, prefix);
+            plain_playout(&mut start, &mut random, prefix);
         }
         for max_depth in [0, 1, random.below(64), u32::MAX] {
             let (mut game, mut expected) = (start.clone(), start.clone());
             let (mut stream, mut expected_stream) = (random.clone(), random.clone());
             let result = game.playout(&mut stream, max_depth);
-            assert_eq!(result, default_playout(&mut expected, &mut expected_stream, max_depth), "depth {max_depth} from\n{start}");
-            assert_eq!(game.outcome(), result, "the state has the result");
-            if result.is_none() {
+            assert_eq!(result, plain_playout(&mut expected, &mut expected_stream, max_depth), "depth {max_depth} from\n{start}");
+            assert_eq!(game.outcome(), result.result, "the state has the result");
+            if result.result.is_none() {
                 assert_eq!(game, expected);
                 assert_eq!(stream.next_u64(), expected_stream.next_u64(), "other numbers were drawn");
             }
@@ -311,12 +300,17 @@ fn check_constants<G: Game>() {
         let (mut random, mut game) = (Random::new(seed, Purpose::Playout), G::start());
         let (cells, actions) = (game.dimensions().cells(), game.dimensions().num_actions);
         let by_planes = cells * G::POLICY_PLANES;
+        assert_eq!(G::PLAYERS.len(), G::NUM_PLAYERS, "{}::PLAYERS", G::NAME);
         assert!(by_planes == 0 || by_planes == actions, "{}::POLICY_PLANES: {by_planes} logits for {actions} actions", G::NAME);
         for _ in 0..300 {
             let legal = game.legal();
-            assert!(legal.len() <= G::MAX_LEGAL, "{}::MAX_LEGAL is below the {} legal actions in\n{game}", G::NAME, legal.len());
+            let is_chance = game.to_play() == CHANCE && game.outcome().is_none();
+            assert!(!is_chance || G::HAS_CHANCE, "{}::HAS_CHANCE is false at the chance node\n{game}", G::NAME);
+            let most = if is_chance { G::MAX_OUTCOMES } else { G::MAX_LEGAL };
+            assert!(legal.len() <= most, "{}: {most} is below the {} legal actions in\n{game}", G::NAME, legal.len());
             let Some(last) = legal.len().checked_sub(1) else { break };
             game.play(legal[random.choose(last as u32 + 1) as usize]);
+            assert!(G::HAS_REWARDS || game.reward() == 0.0, "{}::HAS_REWARDS is false at the reward of\n{game}", G::NAME);
         }
     }
 }

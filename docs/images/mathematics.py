@@ -316,8 +316,8 @@ class CentralPriors(alphazero.Rollout):
 
     policy = "probabilities"
 
-    def evaluate_leaves(self, leaves: Sequence[Any]) -> tuple[Any, Any]:
-        _, values = super().evaluate_leaves(leaves)
+    def evaluate_leaves(self, leaves: Sequence[Any], discount: float = 1.0) -> tuple[Any, Any]:
+        _, values = super().evaluate_leaves(leaves, discount)
         return [[1.0, 2.0, 3.0, 4.0, 3.1, 2.1, 1.1]] * len(leaves), values
 
 

@@ -34,7 +34,7 @@ from pondertree.errors import (
     UsageError,
 )
 from pondertree.evaluators.protocol import Evaluator
-from pondertree.game import Game
+from pondertree.game import CHANCE, Game
 from pondertree.node import Node
 from pondertree.optional import lazy_names
 from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CHANCE",
     "UCT",
     "AlphaZero",
     "EvaluationError",

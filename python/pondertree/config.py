@@ -79,6 +79,14 @@ def concentration(value: Any, name: str) -> Any:
     return value
 
 
+def discount_factor(value: Any, name: str) -> float:
+    """Checks the discount per move of a game: above 0 and at most 1."""
+    result = validation.number(value, name)
+    if not 0.0 < result <= 1.0:
+        raise InvalidArgumentError(f"{name} must be above 0 and at most 1, not {result}")
+    return result
+
+
 def first_play_urgency(value: Any, name: str) -> Any:
     """Checks the value of an unvisited action: a number, or `("parent", reduction)`."""
     parse_tagged_number(value, name, "parent")
@@ -196,6 +204,8 @@ class Ucb1(ScoringRule):
     has_priors = False
     has_dirichlet_noise = False
     c_param: float = option(1.0, bounded_float(0.0))
+    normalize: str | None = option(None, one_of("tree", None))
+    """Whether Q is mapped to [0, 1] by the lowest and highest mean value of the tree."""
 
     def exploration(self, visits: NDArray[Any], priors: NDArray[Any], total: int) -> NDArray[np.float64]:
         """Returns the exploration terms of edges at a node with `total` visits; infinite without visits."""
@@ -215,6 +225,8 @@ class Puct(ScoringRule):
     """What N counts: the visits of the node, or of its edges."""
     forced_playouts: float = option(0.0, bounded_float(0.0))
     """k of forced playouts: visited moves of the root get at least sqrt(k * P * N) simulations."""
+    normalize: str | None = option(None, one_of("tree", None))
+    """Whether Q is mapped to [0, 1] by the lowest and highest mean value of the tree; `fpu` is on that scale then."""
 
     @property
     def relative_fpu(self) -> tuple[bool, float]:
@@ -294,7 +306,7 @@ class LeafAnalysisConfig(Protocol):
         ...
 
 
-_GAME_FIELDS = ("num_players", "zero_sum", "has_rewards", "num_actions")
+_GAME_FIELDS = ("num_players", "zero_sum", "has_rewards", "has_chance", "num_actions")
 _read_game = operator.attrgetter(*_GAME_FIELDS)
 
 
@@ -319,8 +331,14 @@ class SearchConfig:
     """Plies of the minimax guard on the chosen action; 0 is off."""
     forced_depth: int = option(0, bounded_int(0, 255))
     """Plies below the root in which only forced moves are searched."""
+    chance: str = option("balanced", one_of("balanced", "sample"))
+    """How outcomes of chance nodes are chosen: the greatest P / (n + 1), or sampled by P."""
+    chance_width: int = option(36, bounded_int(1, 65535))
+    """Outcomes of a chance node up to which the choice may be balanced; those of more are sampled."""
     discount: float = option(1.0, bounded_float(0.0, 1.0))
-    """Discount of a learned model per move, unless the model gives its own."""
+    """Discount per move: g = reward + discount * g. A learned model may give its own."""
+    backup: str = option("mean", one_of("mean", "max"))
+    """What an expanded position is worth: the mean of its visits, or its best move (one player)."""
     noise: DirichletNoise = NO_NOISE
     gumbel: Any = None
     """Gumbel numbers, [num_actions] for every tree or [trees, num_actions]; None draws them."""
@@ -345,6 +363,12 @@ class SearchConfig:
             raise InvalidArgumentError(
                 f"{name} needs a zero-sum game of two players without rewards; {info.name} is not one"
             )
+        if self.backup == "max" and info.num_players != 1:
+            raise InvalidArgumentError(
+                f'backup="max" is for games of one player, who alone maximises; {info.name} has {info.num_players}'
+            )
+        if self.discount == 0.0 and not info.is_learned_model:
+            raise InvalidArgumentError("discount must be above 0 and at most 1, not 0.0, in the search of a game")
         data = self.to_data()
         max_memory = data.pop("max_memory")
         if self.rule.needs_num_actions:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape, unescape
 from typing import Any, Protocol
 
-from pondertree.game import state_text
+from pondertree.game import CHANCE, perspective, state_text
 
 BOX_WIDTH, BOX_HEIGHT, GAP_X, GAP_Y, MARGIN = 62, 58, 8, 40, 6
 FILLS = {1: "#cfe3c0", -1: "#f2c9c0", 0: "#dcdcdc", None: "#fbf8ef"}
@@ -85,8 +85,13 @@ class TreeNode(SearchedNode, Protocol):
 
 
 def sign_of(node: TreeNode) -> int:
-    """Returns -1 if the player who chose the move is not the player to move, else 1."""
-    return 1 if node.parent is None or node.to_play == node.parent.to_play else -1
+    """Returns -1 if the player who chose the move is not the player to move, else 1; chance counts as player 0."""
+    return 1 if node.parent is None or perspective(node.to_play) == perspective(node.parent.to_play) else -1
+
+
+def is_chance(node: SearchedNode) -> bool:
+    """Whether a node is a chance node, drawn as an ellipse; terminal nodes have no children."""
+    return node.to_play == CHANCE and bool(node.children)
 
 
 def for_chooser(node: TreeNode) -> int | None:
@@ -126,6 +131,8 @@ def merit(child: TreeNode) -> tuple[int, int, int]:
 def best_children(node: TreeNode, width: int | None) -> list[TreeNode]:
     """Returns at most `width` children: the best, proven wins, then by visits; None returns all, unvisited ones too."""
     children = [child for child in node.children.values() if child.visit_count or width is None]
+    if is_chance(node):
+        return sorted(children, key=lambda child: -child.visit_count)[:width]
     best = max(children, key=merit, default=None)
     return sorted(children, key=lambda child: (child is not best, for_chooser(child) != 1, -child.visit_count))[:width]
 
@@ -151,7 +158,10 @@ def walk(root: TreeNode, depth: int | None, width: int | None) -> Iterator[tuple
 
 
 def to_text(root: TreeNode, depth: int = 2, width: int = 5) -> str:
-    """Returns the top of the tree as text. Values are for the player who chose the move."""
+    """Returns the top of the tree as text.
+
+    Values are for the player who chose the move, those of outcomes of chance for the first player.
+    """
     lines = [f"root  {root.visit_count} visits  {value_text(root)}"]
     stack = [(child, "") for child in reversed(best_children(root, width))]
     last = {id(stack[0][0])} if stack else set()
@@ -161,7 +171,8 @@ def to_text(root: TreeNode, depth: int = 2, width: int = 5) -> str:
         is_last = id(node) in last
         share = node.visit_count / max(node.parent.visit_count if node.parent else 1, 1)
         branch = f"{indent}{'└─' if is_last else '├─'}"
-        lines.append(f"{branch} {node.move:<6} {node.visit_count:>8} {share:>6.1%}  {value_text(node)}")
+        chance = "  chance" if is_chance(node) else ""
+        lines.append(f"{branch} {node.move:<6} {node.visit_count:>8} {share:>6.1%}  {value_text(node)}{chance}")
         if level_of[id(node)] < depth:
             children = best_children(node, width)
             if children:
@@ -173,14 +184,16 @@ def to_text(root: TreeNode, depth: int = 2, width: int = 5) -> str:
 
 
 def to_dot(root: TreeNode, depth: int = 2, width: int = 4) -> str:
-    """Returns the top of the tree in DOT; line widths show visit shares, thick boxes the principal variation."""
+    """Returns the top of the tree in DOT: line widths show visit shares, thick boxes the principal variation, ellipses
+    chance nodes.
+    """
     lines = ["digraph tree {", "  node [shape=box, style=rounded, fontname=Helvetica, fontsize=10];"]
     number = {id(node): place for place, (node, _) in enumerate(walk(root, depth, width))}
     line = best_line(root, depth, width)
     for node, _ in walk(root, depth, width):
         move = (node.move or "root").replace("\\", "\\\\").replace('"', '\\"')
         label = f"{move}\\n{node.visit_count}\\n{value_text(node)}"
-        bold = ", penwidth=2.5" if id(node) in line else ""
+        bold = (", penwidth=2.5" if id(node) in line else "") + (", shape=ellipse" if is_chance(node) else "")
         lines.append(f'  n{number[id(node)]} [label="{label}"{bold}];')
         if node.parent is not None and node is not root:
             share = node.visit_count / max(node.parent.visit_count, 1)
@@ -226,7 +239,7 @@ def to_svg(root: TreeNode, depth: int = 2, width: int = 4) -> str:
     """Returns the top of the tree as SVG: a box per position with its move, visits and value.
 
     Line widths show visit shares, thick boxes the principal variation. Green is a proven win for the player who chose
-    the move (at the root: for the player to move), red a loss, grey a draw.
+    the move (at the root: for the player to move), red a loss, grey a draw. Chance nodes have round ends.
     """
     nodes = list(walk(root, depth, width))
     line = best_line(root, depth, width)
@@ -261,9 +274,10 @@ def to_svg(root: TreeNode, depth: int = 2, width: int = 4) -> str:
                 f'fill="none" stroke="#7a8b6f" stroke-width="{0.7 + 7 * share:.1f}" stroke-linecap="round"/>'
             )
         move, visits, value = texts[id(node)]
+        corner = 28 if is_chance(node) else 8
         stroke = 'stroke="#c07a12" stroke-width="3"' if id(node) in line else 'stroke="#4d5a45"'
         boxes.append(
-            f'<rect x="{x - box / 2:.1f}" y="{y}" width="{box}" height="{BOX_HEIGHT}" rx="8" '
+            f'<rect x="{x - box / 2:.1f}" y="{y}" width="{box}" height="{BOX_HEIGHT}" rx="{corner}" '
             f'fill="{FILLS[for_chooser(node)]}" {stroke}/>'
             f'<text x="{x:.1f}" y="{y + 19}" font-weight="bold">{move}</text>'
             f'<text x="{x:.1f}" y="{y + 35}" font-size="11">{visits}</text>'

@@ -12,14 +12,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
-from itertools import starmap
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from pondertree._core import GAMES, LARGEST_REWARD
 from pondertree.errors import GameContractError, GameOverError, InvalidArgumentError, PondertreeError
 from pondertree.validation import shown
+
+#: `to_play` at a chance node, whose next state is drawn from `chance_outcomes()`.
+CHANCE: Final = -1
+
+
+def perspective(player: int) -> int:
+    """Returns the player whose values a node has where `player` is to move: player 0 at chance nodes."""
+    return 0 if player == CHANCE else player
 
 
 @runtime_checkable
@@ -30,12 +37,13 @@ class Game(Protocol):
     `parse_action(text)`, `rewards()` (one number per player for the move that led here: a game that defines it is
     scored by rewards alone, and its end is worth 0), `zero_sum` (default: two players and no `rewards`),
     `simulateRandomPlayout(perspective_player, max_depth)` (the UCT specification: the game's own playout),
-    `symmetries()` (pairs of permutations of cells and of actions, as in `evaluators.Symmetry`; training uses them).
+    `symmetries()` (pairs of permutations of cells and of actions, as in `evaluators.Symmetry`; training uses them),
+    `chance_outcomes()` (pairs of an outcome and its probability, where `to_play` is `CHANCE`).
     """
 
     @property
     def to_play(self) -> int:
-        """The player to move, from 0."""
+        """The player to move, from 0; `CHANCE` (-1) at a chance node."""
         ...
 
     @property
@@ -54,11 +62,11 @@ class Game(Protocol):
         ...
 
     def legal_actions(self) -> Sequence[int]:
-        """The legal actions, each once, in a fixed order."""
+        """The legal actions, each once, in a fixed order; at a chance node its outcomes."""
         ...
 
     def play(self, action: int) -> Self:
-        """The state after a legal action."""
+        """The state after a legal action, or after an outcome of chance."""
         ...
 
     def returns(self) -> Sequence[float]:
@@ -88,10 +96,21 @@ class CompiledGame(NamedTuple):
     """The style of pictures, one of `games.board_svg.STYLES`."""
     policy_planes: int
     """Actions per cell, if an action is `cell * policy_planes + plane`; else 0."""
+    has_rewards: bool
+    """Whether moves have rewards, by which alone the game is scored."""
+    max_outcomes: int
+    """Upper bound of the outcomes of a chance node; 0 in games without chance."""
+    opening_start: str | None
+    """The argument of the constructor for openings of matches; None if they begin with the default start."""
+
+    @property
+    def has_chance(self) -> bool:
+        """Whether the game has chance nodes."""
+        return self.max_outcomes > 0
 
 
 #: The compiled games by the class of their states.
-COMPILED = {game.state: game for game in starmap(CompiledGame, GAMES)}
+COMPILED = {game.state: game for game in (CompiledGame(**entry) for entry in GAMES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +129,8 @@ class GameInfo:
     """The enumeration of move categories, in searches that assign them (Hybrid)."""
     policy_planes: int = 0
     """Actions per cell of an observation, if an action is `cell * policy_planes + plane` (compiled games); else 0."""
+    has_chance: bool = False
+    """Whether states may be chance nodes: they have `chance_outcomes()`."""
     is_learned_model: bool = False
     """Whether positions below the root are predictions of a learned model, whose actions may be illegal."""
 
@@ -119,23 +140,13 @@ class GameInfo:
         return self.num_players == 2 and self.zero_sum and not self.has_rewards
 
 
-#: The properties of compiled games by class and number of actions, which the size of the board determines.
-_COMPILED_INFO: dict[tuple[type, int], GameInfo] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """The properties of one state of a Python game that the engine needs."""
-
-    to_play: int
-    terminal: bool
-    returns: tuple[float, ...]
-    rewards: tuple[float, ...]
-    legal: list[int]
+#: The properties of compiled games by class and shape of the observation, which the size of the board determines.
+_COMPILED_INFO: dict[tuple[type, tuple[int, int, int]], GameInfo] = {}
 
 
 REQUIRED = ("legal_actions", "play", "to_play", "is_terminal", "returns", "num_actions", "num_players")
 METHODS = ("legal_actions", "play", "returns")
+OPTIONAL_METHODS = ("rewards", "chance_outcomes")
 #: Hint for errors of `play` with an action that was legal.
 MUTATION_HINT = "does play() mutate the state? pondertree.testing.check_game tests it"
 
@@ -144,10 +155,15 @@ def describe(state: Any) -> GameInfo:
     """Returns the game that `state` belongs to; the error for any other object names missing attributes."""
     game = COMPILED.get(type(state))
     if game is not None:
-        key = (game.state, state.num_actions)
+        key = (game.state, state._observation_shape)
         if key not in _COMPILED_INFO:
-            info = GameInfo(game.name, True, state.num_actions, 2, True, False, state._observation_shape)
-            _COMPILED_INFO[key] = replace(info, policy_planes=game.policy_planes)
+            info = GameInfo(game.name, True, state.num_actions, state.num_players, state.zero_sum, game.has_rewards)
+            _COMPILED_INFO[key] = replace(
+                info,
+                observation_shape=key[1],
+                policy_planes=game.policy_planes,
+                has_chance=game.has_chance,
+            )
         return _COMPILED_INFO[key]
     if isinstance(state, type):
         raise InvalidArgumentError(f"{state.__name__} is a class, not a game state: call it to get a starting state")
@@ -159,7 +175,7 @@ def describe(state: Any) -> GameInfo:
         )
     name = type(state).__name__
     has_rewards = _has(state, "rewards")
-    for method in (*METHODS, "rewards") if has_rewards else METHODS:
+    for method in (*METHODS, *(name for name in OPTIONAL_METHODS if _has(state, name))):
         if isinstance(getattr(type(state), method, None), (property, cached_property)):
             raise GameContractError(f"{name}.{method} is a property: make it a method")
         if not callable(getattr(state, method)):
@@ -171,34 +187,9 @@ def describe(state: Any) -> GameInfo:
         raise GameContractError(f"{name}.zero_sum raised {type(error).__name__}: {error}") from error
     if not isinstance(zero_sum, bool):
         raise GameContractError(f"{name}.zero_sum is {shown(zero_sum)}: it must be True or False")
-    return GameInfo(name, False, _whole(state, "num_actions", 1, 65535), players, zero_sum, has_rewards)
-
-
-def read_position(state: Any, info: GameInfo) -> Position:
-    """Reads all properties of a state of a Python game and checks their types."""
-    try:
-        terminal = is_over(state)
-        to_play = state.to_play
-        if type(to_play) is not int:
-            to_play = player_index(to_play, info)
-        rewards = check_rewards(state.rewards(), info) if info.has_rewards else ()
-        if terminal:
-            returns = (
-                (0.0,) * info.num_players if info.has_rewards else player_numbers(state.returns(), info, "returns()")
-            )
-            # `to_play` is arbitrary at an end; its value is stored for some valid player.
-            to_play = to_play if 0 <= to_play < info.num_players else 0
-            return Position(to_play, True, returns, rewards, [])
-        legal = action_list(state.legal_actions(), info)
-    except GameContractError:
-        raise
-    except Exception as error:
-        raise GameContractError(
-            f"{info.name} raised {type(error).__name__} while reading its state: {error}"
-        ) from error
-    check_player(to_play, info.num_players, info.name)
-    check_actions(legal, info.num_actions, info.name)
-    return Position(to_play, False, (0.0,) * info.num_players, rewards, legal)
+    has_chance = _has(state, "chance_outcomes")
+    actions = _whole(state, "num_actions", 1, 65535)
+    return GameInfo(name, False, actions, players, zero_sum, has_rewards, has_chance=has_chance)
 
 
 def check_player(to_play: int, num_players: int, name: str) -> None:
@@ -310,13 +301,18 @@ def as_contract_error(info: GameInfo, doing: str) -> Iterator[None]:
 
 
 def move_text(state: Any, action: int) -> str:
-    """Returns the text of an action in the game's notation; its number if the game has none."""
+    """Returns the text of an action in the game's notation; its number if the game has none.
+
+    Outcomes of chance need none.
+    """
     writer = getattr(state, "action_to_string", None)
     if writer is None:
         return str(action)
     try:
         return str(writer(action))
     except Exception as error:
+        if getattr(state, "to_play", None) == CHANCE:
+            return str(action)
         raise GameContractError(
             f"{type(state).__name__}.action_to_string({action}) raised {type(error).__name__}: {error}"
         ) from error

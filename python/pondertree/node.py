@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pondertree._core import TreeView
-from pondertree.game import GameInfo, as_contract_error, move_text, play
+from pondertree.game import CHANCE, GameInfo, as_contract_error, move_text, play
+from pondertree.games.chance import perspective
 
 if TYPE_CHECKING:
     from functools import cached_property as lazy
@@ -83,7 +84,9 @@ def _is_legal(state: Any, action: int, info: GameInfo) -> bool:
 
 
 class Node(ReadOnly):
-    """A read-only node of the tree. `total_value` and `q_value` are for the player to move **at this node**."""
+    """A read-only node of the tree. `total_value` and `q_value` are for the player to move **at this node**; those of a
+    chance node (`is_chance`), and of its proven result, for player 0.
+    """
 
     _view: TreeView
     _info: GameInfo
@@ -145,7 +148,7 @@ class Node(ReadOnly):
 
     @property
     def prior(self) -> float:
-        """The prior P that selection used; 1 at the root. In UCT it is uniform."""
+        """The prior P that selection used; 1 at the root. In UCT it is uniform. For an outcome its probability."""
         return float(self._edge["prior"])
 
     @property
@@ -157,14 +160,25 @@ class Node(ReadOnly):
 
     @lazy
     def to_play(self) -> int:
-        """The player to move at this node."""
+        """The player to move at this node; `pondertree.CHANCE` (-1) at a chance node."""
         if self._header is not None:
             return int(self._header[1])
         assert self.parent is not None
         # Not stored for an unvisited move, nor for a leaf with one visit; players alternate in compiled games.
         with as_contract_error(self._info, "while reading to_play"):
-            known = None if self._info.compiled else getattr(self.state, "to_play", None)
+            alternates = self._info.compiled and not self._info.has_chance
+            known = None if alternates else getattr(self.state, "to_play", None)
             return self._info.num_players - 1 - self.parent.to_play if known is None else operator.index(known)
+
+    @property
+    def is_chance(self) -> bool:
+        """Whether this is a chance node: its children are outcomes, and its values are for player 0."""
+        return self._info.has_chance and not self.is_terminal and self.to_play == CHANCE
+
+    @property
+    def _owner(self) -> int:
+        """The player whose values the node has: the player to move; player 0 at a chance node."""
+        return perspective(self.to_play)
 
     @property
     def raw_value(self) -> float:
@@ -174,15 +188,18 @@ class Node(ReadOnly):
     @lazy
     def total_value(self) -> float:
         """W: the sum of all values backed up through this node, for the player to move here."""
+        discount, is_maximum = self._view.planning
         if self.parent is not None and self._info.is_two_player_zero_sum:
-            chosen = float(self._edge["sum"])
-            return chosen if self.to_play == self.parent.to_play else -chosen
+            chosen = float(self._edge["sum"]) / discount
+            return chosen if self._owner == self.parent._owner else -chosen
         if self._header is None:
             return 0.0
         if self.is_terminal:
             return self.raw_value * self.visit_count
-        sums = float(self._view.edges(self._index)[2].sum())
-        return self.raw_value + sums
+        _, visits, sums, *_ = self._view.edges(self._index)
+        if is_maximum and visits.any():
+            return self.visit_count * float((sums[visits > 0] / visits[visits > 0]).max())
+        return self.raw_value + float(sums.sum())
 
     @property
     def q_value(self) -> float:
@@ -215,7 +232,8 @@ class Node(ReadOnly):
     def nn_value(self) -> float | None:
         """The evaluator's value of this node, for the player to move here; None if it was not evaluated."""
         header = self._header
-        evaluated = header is not None and header[5] > 0 and self.visit_count > 0 and not self.is_terminal
+        inner = header is not None and header[5] > 0 and not self.is_terminal and not self.is_chance
+        evaluated = inner and self.visit_count > 0
         if evaluated and self.parent is None and not self._view.edges(0)[3].any():
             # Searches without priors do not evaluate the root.
             return None
@@ -246,7 +264,7 @@ class Node(ReadOnly):
             return 0.0
         rewards = self._header[9]
         # A learned model gives one reward, for the player who made the move.
-        return float(rewards[self.parent.to_play] if len(rewards) > 1 else rewards[0])
+        return float(rewards[self.parent._owner] if len(rewards) > 1 else rewards[0])
 
     @property
     def slot(self) -> int | None:

@@ -21,6 +21,7 @@ PLAYOUT: Final = 2  # random playouts
 ANSWER: Final = 3  # the choice of the move to play
 NOISE: Final = 4  # Dirichlet noise at the root
 GUMBEL: Final = 5  # Gumbel numbers at the root
+OUTCOME: Final = 6  # sampled outcomes of chance nodes
 
 
 def mix(z: int) -> int:

@@ -14,7 +14,7 @@ from pondertree import validation
 from pondertree._core import Chess, TreeView
 from pondertree.errors import UnsearchedWarning, warn_caller
 from pondertree.files import write_columns
-from pondertree.game import GameInfo, move_text
+from pondertree.game import CHANCE, GameInfo, move_text, perspective
 from pondertree.games.chess_interop import chess_move
 from pondertree.games.saved_root import game_data, root_data
 from pondertree.node import Node, ReadOnly, is_beyond_rules, lazy, predicted_successor, searched_action_text
@@ -195,19 +195,26 @@ class SearchResult(ReadOnly):
 
     def visits_of(self, node: int) -> int:
         """Returns N of a node: the visits of its edges, plus 1 if the node was evaluated before them."""
-        visits = self._view.root_visits if node == 0 else self._view.edges(node)[1].sum() + 1
+        is_evaluated = not self.is_chance(node)
+        visits = self._view.root_visits if node == 0 else self._view.edges(node)[1].sum() + is_evaluated
         return int(visits)
+
+    def is_chance(self, node: int) -> bool:
+        """Whether a node is a chance node."""
+        return bool(self._view.node(node)[1] == CHANCE)
 
     def evaluation_of(self, node: int, child: int) -> tuple[float | None, int]:
         """Returns (the evaluation of the position after a move, plies to the end if the move is proven).
 
         `child` is a number of `edges_of(node)`; the evaluation is for the player to move at `node`, None if there is
-        none. Playouts are evaluations, too.
+        none. Playouts are evaluations, too. At a chance node it is for player 0.
         """
         if child < 0:
             return None, 1
-        to_play, (value, player, _, _, plies, num_edges, *_) = self._view.node(node)[1], self._view.node(child)
-        is_known = num_edges > 0 and (player == to_play or (self._info.num_players <= 2 and self._info.zero_sum))
+        to_play = perspective(self._view.node(node)[1])
+        value, player, _, _, plies, num_edges, *_ = self._view.node(child)
+        is_evaluated = num_edges > 0 and player != CHANCE
+        is_known = is_evaluated and (player == to_play or (self._info.num_players <= 2 and self._info.zero_sum))
         return (value if player == to_play else -value) if is_known else None, plies + 1
 
     @property
@@ -339,7 +346,7 @@ class SearchResult(ReadOnly):
         rows = []
         for place, action in enumerate(self.edges.actions.tolist()):
             child = root.children.get(action)
-            flip = -1 if child is not None and child.to_play != root.to_play else 1
+            flip = -1 if child is not None and perspective(child.to_play) != root.to_play else 1
             proven = None if child is None or child.proven is None else flip * child.proven
             rows.append(
                 MoveStatistics(

@@ -7,6 +7,7 @@ terms give the score exactly:
 - `log_puct`: `score = normalized_q + exploration`, `normalized_q = (q - low) * scale`, or 0 without visits
 - `gumbel`, by score: `score = improved_policy - visit_share`
 - `gumbel`, by halving: `score = max(-1e9, gumbel + logit + sigma)`
+- `chance`, balanced: `score = probability / (visits + in_flight + 1)`
 
 In both of Gumbel's, `sigma = sigma_weight * ((completed_q - low) / span)`; a `completed_q` without visits is
 `mixed_value`.
@@ -49,6 +50,10 @@ class EdgeTerms(TypedDict, total=False):
     value: float | None
     """The mean value of the child for its player to move."""
 
+    # Outcomes of chance.
+    probability: float
+    """The probability of the outcome."""
+
     # Choices by score.
     virtual_loss: int
     """The leaves in flight that `q` counts as losses (`ucb1`, `puct`)."""
@@ -89,15 +94,15 @@ class ChoiceTerms(TypedDict, total=False):
     """One choice of a descent, with the keys of its scoring rule."""
 
     player: int
-    """The player who chooses."""
+    """The player who chooses; `pondertree.CHANCE` at a chance node."""
     visits: int
     """N of the node, with leaves in flight."""
     rule: str
-    """The scoring rule: "ucb1", "puct", "log_puct" or "gumbel"."""
-    how: Literal["score", "forced", "halving", "untried"]
+    """The scoring rule: "ucb1", "puct", "log_puct" or "gumbel"; "chance" at a chance node."""
+    how: Literal["score", "forced", "halving", "untried", "balanced", "sample"]
     """By the highest score; by forced playouts; by sequential halving (the highest score of the considered moves); or
     untried: an untried edge is opened without scores, a random one (UCT) or the first in the order of categories
-    (Hybrid)."""
+    (Hybrid). At a chance node "balanced", by the highest score, or "sample", by the probabilities, without scores."""
     edges: list[EdgeTerms]
     """The edges in the order of comparison; "untried": those to be opened."""
     exploration_weight: float

@@ -154,7 +154,7 @@ def test_episode_record_keeps_observations_and_rewards(whole: dict[str, Path]) -
     from pondertree.learn.config.game_spec import game_spec
     from pondertree.learn.data.observations import packed_observations
 
-    spec = game_spec(GYM, rewards=True)
+    spec = game_spec(GYM, model=True)
     games = [game for shard in list_shards(whole[GYM] / "games") for game in read_shard(shard)]
     for game in games[:5]:
         assert len(game.rewards) == len(game.moves)
@@ -264,7 +264,7 @@ def test_invalid_muzero_arguments_are_reported_before_training(tmp_path: Path) -
     pytest.importorskip("gymnasium")
     with pytest.raises(InvalidArgumentError, match=r"muzero\.support must be above 0"):
         train(small_muzero(tmp_path, GYM, steps=1, muzero={"support": 0}))
-    with pytest.raises(InvalidArgumentError, match="rewards need algorithm muzero"):
+    with pytest.raises(InvalidArgumentError, match="environments need algorithm muzero"):
         train(small_muzero(tmp_path, GYM, steps=1).with_values(algorithm="gumbel"))
     with pytest.raises(InvalidArgumentError, match=r'muzero\.root must be "gumbel" or "puct"'):
         small_muzero(tmp_path, muzero={"root": "beam"})

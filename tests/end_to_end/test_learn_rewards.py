@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.support.learning import Stairs, Stopper, small_muzero
 
-from pondertree.errors import GameContractError, InvalidArgumentError
+from pondertree.errors import GameContractError
 
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
@@ -18,8 +18,10 @@ pytest.importorskip("safetensors")
 from pondertree.learn import list_shards, read_shard, train
 
 
-def test_single_player_game_with_rewards_trains(tmp_path: Path) -> None:
+@pytest.mark.parametrize("algorithm", ["muzero", "gumbel", "alphazero"])
+def test_single_player_game_with_rewards_trains(algorithm: str, tmp_path: Path) -> None:
     config = small_muzero(tmp_path, steps=20, muzero={"support": 5}).with_values(
+        algorithm=algorithm,
         self_play={"opening_plies": 0, "temperature_moves": 0},
         evaluation={"games": 2, "simulations": 8},
         learner={"learning_rate": 0.01},
@@ -29,8 +31,6 @@ def test_single_player_game_with_rewards_trains(tmp_path: Path) -> None:
     assert 0.0 <= line["mean_return"] <= 6.0
     games = [game for shard in list_shards(tmp_path / "games") for game in read_shard(shard)]
     assert all(game.returns[0] == game.rewards.sum() == game.moves.sum() and not game.cut for game in games)
-    with pytest.raises(InvalidArgumentError, match="rewards need algorithm muzero"):
-        train(config.with_values(algorithm="gumbel"), factory=Stairs)
 
 
 class Rotten(Stairs):

@@ -118,10 +118,10 @@ def test_environment_with_too_many_actions_is_refused() -> None:
     for count in (65_535, 65_536):
         kind = type("Many", (Corridor,), {"action_space": gymnasium.spaces.Discrete(count)})
         if count == 65_535:
-            assert game_spec("many", kind, rewards=True).info.num_actions == count
+            assert game_spec("many", kind, model=True).info.num_actions == count
         else:
             with pytest.raises(InvalidArgumentError, match=r"'.*Many' has 65,536 actions: at most 65,535 can be"):
-                game_spec("many", kind, rewards=True)
+                game_spec("many", kind, model=True)
 
 
 def test_unsupported_spaces_are_refused_by_name() -> None:
@@ -130,13 +130,13 @@ def test_unsupported_spaces_are_refused_by_name() -> None:
     with pytest.raises(InvalidArgumentError, match="networks take Box, Discrete, MultiDiscrete and MultiBinary"):
         corridor(environments.Nested)
     with pytest.raises(InvalidArgumentError, match=r"'CartPol-v1' cannot be made: .*did you mean CartPole-v1"):
-        game_spec("gym:CartPol-v1", rewards=True)
+        game_spec("gym:CartPol-v1", model=True)
     with pytest.raises(InvalidArgumentError, match="Pendulum-v1' has actions of Box"):
-        game_spec("gym:Pendulum-v1", rewards=True)
-    with pytest.raises(InvalidArgumentError, match="rewards need algorithm muzero"):
+        game_spec("gym:Pendulum-v1", model=True)
+    with pytest.raises(InvalidArgumentError, match="environments need algorithm muzero"):
         game_spec("gym:CartPole-v1")
     with pytest.raises(InvalidArgumentError, match="cannot be made"):
-        game_spec("gym:no_such_module:Thing-v0", rewards=True)
+        game_spec("gym:no_such_module:Thing-v0", model=True)
 
 
 def test_every_supported_space_has_a_view() -> None:
@@ -161,7 +161,7 @@ def test_every_supported_space_has_a_view() -> None:
 
 
 def test_pixels_are_stored_without_loss() -> None:
-    spec = game_spec("gym:examples.environments.treasure:Treasure-v0", rewards=True)
+    spec = game_spec("gym:examples.environments.treasure:Treasure-v0", model=True)
     state = spec.start(5)
     retained = observation_bytes(state.observation(), spec)
     assert retained.nbytes == 5 * 5 * 3
@@ -195,4 +195,4 @@ def test_searches_plan_in_models_of_environments() -> None:
         def player(states: Any, seeds: Any, search: Any = search) -> list[int]:
             return [result.action for result in search.run(states, seeds=seeds)]
 
-        assert play_episodes(player, home.start, 3, 1) == [pytest.approx(0.7)] * 3
+        assert play_episodes(player, home, 3, 1) == [pytest.approx(0.7)] * 3

@@ -125,8 +125,8 @@ def test_search_refuses_random_numbers_in_play(game: Any, name: str) -> None:
     with pytest.raises(GameContractError, match=rf"{game.__name__}\.play\(\d\) is not a pure function") as caught:
         SEARCHES[name](seed=1).run(game())
     assert "after the actions [" in str(caught.value)
-    assert "let each outcome be an action of an additional player" in str(caught.value)
-    assert "with zero_sum = False (docs/games.md" in str(caught.value)
+    assert "let the state before each roll be a chance node" in str(caught.value)
+    assert "(docs/chance.md)" in str(caught.value)
 
 
 @pytest.mark.parametrize("in_flight", [1, 8])

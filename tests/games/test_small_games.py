@@ -81,7 +81,7 @@ def test_drawn_connect_four_game_ends() -> None:
     drawn = 0
     for number in range(4000):
         state = ConnectFour()
-        _, state = state._playout(number, "random", None)
+        _, _, state = state._playout(number, "random", None)
         if state.is_terminal and state.returns() == [0.0, 0.0]:
             drawn += 1
             assert "." not in str(state)

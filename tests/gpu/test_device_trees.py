@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tests.support.precision import need_cpu_precision
 import pondertree
 from pondertree.config import LogPuct, Puct
 from pondertree.evaluators import Torch
+from pondertree.games import Backgammon, Pig, TwentyFortyEight
 from pondertree.models import TorchModel
 
 torch = pytest.importorskip("torch")
@@ -136,6 +138,41 @@ def test_game_device_trees_match_engine_for_every_rule(
                     forest.advance(tree, int(action))
             results.append([first, forest_data(forest.simulate(25))])
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("game", [Pig, Backgammon, TwentyFortyEight])
+@pytest.mark.parametrize("preset", [pondertree.AlphaZero, pondertree.Gumbel])
+def test_games_with_chance_are_searched_by_the_engine(monkeypatch: pytest.MonkeyPatch, preset: Any, game: Any) -> None:
+    results = []
+    for on_device in (False, True):
+        with monkeypatch.context() as patch:
+            groups = grow_on_cpu(patch) if on_device else []
+            evaluator = Torch(LinearNet(game()), "cpu")
+            options = {"normalize": "tree"} if game is TwentyFortyEight and preset is pondertree.AlphaZero else {}
+            search = preset(evaluator, num_simulations=40, seed=3, solve=False, **options)
+            forest = search.forest([game() for _ in range(40)])
+            first = forest_data(forest.simulate())
+            assert groups == []
+            for tree, action in enumerate(forest.actions()):
+                forest.advance(tree, int(action))
+                while forest.waits_for_outcome(tree):
+                    forest.advance(tree, forest.state(tree).chance_outcomes()[0][0])
+            results.append([first, forest_data(forest.simulate(25))])
+    assert results[0] == results[1]
+
+
+class LinearNet(torch.nn.Module):
+    """A network of one layer."""
+
+    def __init__(self, state: Any) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.layer = torch.nn.Linear(math.prod(state.observation().shape), state.num_actions + 1)
+
+    def forward(self, positions: Any) -> tuple[Any, Any]:
+        """Returns logits and values."""
+        both = self.layer(positions.flatten(1))
+        return both[:, 1:], torch.tanh(both[:, 0])
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")

@@ -104,7 +104,7 @@ def test_bundled_player_blocks_threats() -> None:
     for move in ("1", "4", "1", "5", "1"):
         state = state.play(state.parse_action(move))
     assert search.run(state).move == "1"
-    with pytest.raises(InvalidArgumentError, match=r"nor a bundled player \(connect4\)"):
+    with pytest.raises(InvalidArgumentError, match=r"nor a bundled player \(2048, connect4\)"):
         pondertree.load("checkers")
 
 

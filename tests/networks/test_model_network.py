@@ -15,8 +15,9 @@ pytest.importorskip("safetensors")
 from pondertree.errors import StorageError  # noqa: E402 (after the packages it needs)
 from pondertree.learn.config.game_spec import game_spec  # noqa: E402
 from pondertree.learn.trainer.architectures import model_architecture  # noqa: E402
+from pondertree.networks.categories import Categories  # noqa: E402
 from pondertree.networks.model_architecture import ActionPlanes, ModelArchitecture  # noqa: E402
-from pondertree.networks.model_network import Categories, ModelNetwork, fresh_model  # noqa: E402
+from pondertree.networks.model_network import ModelNetwork, fresh_model  # noqa: E402
 from pondertree.networks.policy_value import player_of, update_player  # noqa: E402
 from pondertree.networks.weights_file import player_bytes, player_of_bytes  # noqa: E402
 

@@ -44,7 +44,7 @@ def environment(space: Any, start: int = 0) -> GameSpec:
     """Returns the corridor with another observation space."""
     seen = {"observation_space": space, "action_space": spaces.Discrete(2, start=start)}
     kind = type("Other", (Corridor,), {**seen, "observe": lambda self: space.sample()})
-    return game_spec("other", kind, rewards=True)
+    return game_spec("other", kind, model=True)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_older_files_without_view_load(tmp_path: Path) -> None:
 
 
 def test_unavailable_device_is_not_reported_as_file_damage(tmp_path: Path) -> None:
-    path = written(tmp_path / "player.safetensors", game_spec("tic-tac-toe", rewards=True))
+    path = written(tmp_path / "player.safetensors", game_spec("tic-tac-toe", model=True))
     with pytest.raises(InvalidArgumentError, match="device") as caught:
         pondertree.load(path, device="nowhere")
     assert "player.safetensors" not in str(caught.value)
@@ -115,7 +115,7 @@ def test_unavailable_device_is_not_reported_as_file_damage(tmp_path: Path) -> No
 
 def test_model_reports_number_of_players(tmp_path: Path) -> None:
     state = TicTacToe()
-    model = pondertree.load(written(tmp_path / "two", game_spec("tic-tac-toe", rewards=True)))
+    model = pondertree.load(written(tmp_path / "two", game_spec("tic-tac-toe", model=True)))
     assert model.num_players == 2
     for preset in (pondertree.MuZero, pondertree.Gumbel):
         from_state = preset(model, 20, seed=1).run(state)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pondertree.game import CHANCE
 from pondertree.learn import Config, Watcher, default_config, list_shards, read_shard
 from pondertree.learn.report.progress import Status
 
@@ -101,3 +102,47 @@ class Stairs:
 
     def observation(self) -> Any:
         return np.array([self.height, self.moves], np.float32)
+
+
+class Dice:
+    """A single-player game of six rolls: bank ten points a pip, or skip and double the next roll, up to fourfold.
+
+    A roll of six pays five points at once.
+    """
+
+    num_actions, num_players = 2, 1
+
+    def __init__(self, turn: int = 0, pips: int = 0, factor: int = 1, paid: float = 0.0) -> None:
+        self.turn, self.pips, self.factor, self.paid = turn, pips, factor, paid
+        self.is_terminal = turn >= 6
+
+    @property
+    def to_play(self) -> int:
+        return 0 if self.pips else CHANCE
+
+    def legal_actions(self) -> list[int]:
+        if self.is_terminal:
+            return []
+        return [0, 1] if self.pips else list(range(6))
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        return [(pips, 1.0 / 6.0) for pips in range(6)]
+
+    def play(self, action: int) -> Dice:
+        if self.pips == 0:
+            return type(self)(self.turn, action + 1, self.factor, 5.0 if action == 5 else 0.0)
+        if action == 0:
+            return type(self)(self.turn + 1, 0, min(2 * self.factor, 4))
+        return type(self)(self.turn + 1, 0, 1, 10.0 * self.pips * self.factor)
+
+    def rewards(self) -> list[float]:
+        return [self.paid]
+
+    def returns(self) -> list[float]:
+        return [0.0]
+
+    def observation(self) -> Any:
+        return np.array([self.turn, self.pips, self.factor], np.float32)
+
+    def __str__(self) -> str:
+        return f"turn {self.turn}, {self.pips} pips x {self.factor}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -31,3 +32,8 @@ def compare_random_games(start: Any, oracle: Any, games: int, seed: int, actions
         assert state.legal_actions() == []
         assert state.returns() == theirs.returns(), f"{state}\n{theirs}"
     return plies
+
+
+def games_to_compare(fewest: int) -> int:
+    """Returns the number of games of a comparison: `fewest`, or `PONDERTREE_ORACLE_GAMES` for longer ones."""
+    return int(os.environ.get("PONDERTREE_ORACLE_GAMES", fewest))

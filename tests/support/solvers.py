@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pondertree.game import CHANCE
 from pondertree.games.game_state import State
 
 
@@ -35,11 +36,20 @@ def minimax_value(state: State) -> float:
 def best_play(state: State) -> list[float]:
     """Returns each player's future payoff if everyone maximises their own, for any number of players.
 
-    Games with `rewards()` are scored by future rewards, others by `returns()`. Small games only.
+    Games with `rewards()` are scored by future rewards, others by `returns()`; values of chance nodes are expected
+    ones. Small games only.
     """
     has_rewards = hasattr(state, "rewards")
     if state.is_terminal:
         return [0.0] * state.num_players if has_rewards else list(state.returns())
+    if state.to_play == CHANCE:
+        expected = [0.0] * state.num_players
+        for outcome, probability in getattr(state, "chance_outcomes")():  # noqa: B009
+            child = state.play(outcome)
+            rewards = getattr(child, "rewards")() if has_rewards else [0.0] * state.num_players  # noqa: B009
+            values = [r + v for r, v in zip(rewards, best_play(child), strict=True)]
+            expected = [e + probability * v for e, v in zip(expected, values, strict=True)]
+        return expected
     best: list[float] | None = None
     for action in state.legal_actions():
         child = state.play(action)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from pondertree.trace import ChoiceTerms, EdgeTerms, TraceRow
+from pondertree.game import CHANCE
+from pondertree.trace import ChoiceTerms, EdgeTerms, Scores, TraceRow
 
 EDGE = {"action", "visits", "in_flight", "total", "proven"}
 PRIORS = {"prior", "clean_prior"}
@@ -24,6 +25,8 @@ KEYS = {
     ("log_puct", "score"): {*EDGE, *PRIORS, *MODEL, *SCORED, "normalized_q", "exploration"},
     ("gumbel", "score"): {*GUMBEL, "improved_policy", "visit_share"},
     ("gumbel", "halving"): {*GUMBEL, "gumbel", "logit", "scheduled_visits", "considered"},
+    ("chance", "balanced"): {*EDGE, "probability", "score"},
+    ("chance", "sample"): {*EDGE, "probability", "score"},
 }
 CHOICE = {"player", "visits", "rule", "how", "edges"}
 SHARED = {
@@ -31,6 +34,7 @@ SHARED = {
     "puct": {"exploration_weight"},
     "log_puct": {"exploration_weight", "low", "scale"},
     "gumbel": {"mixed_value", "sigma_weight", "low", "span"},
+    "chance": set(),
 }
 
 
@@ -41,6 +45,9 @@ def check_terms(rows: Sequence[TraceRow]) -> None:
         for action, scores, choice in zip(row["path"], row["scores"], row["terms"], strict=True):
             check_keys(choice)
             edges = {edge["action"]: edge for edge in choice["edges"]}
+            if choice["rule"] == "chance":
+                check_outcome(action, scores, choice)
+                continue
             if scores is None:
                 assert choice["how"] == "untried"
                 # In the order of categories, the first; else any.
@@ -56,14 +63,39 @@ def check_terms(rows: Sequence[TraceRow]) -> None:
             check_chosen(choice, edges[action])
 
 
+def check_outcome(action: int, scores: Scores | None, choice: ChoiceTerms) -> None:
+    """The outcome of a balanced choice has the highest score, the lowest number of equals."""
+    assert choice["player"] == CHANCE
+    assert choice["how"] == ("sample" if scores is None else "balanced")
+    assert [edge["score"] for edge in choice["edges"]] == (
+        [None] * len(choice["edges"]) if scores is None else [score for _, score in scores]
+    )
+    assert action in {edge["action"] for edge in choice["edges"]}
+    assert choice["visits"] == sum(edge["visits"] + edge["in_flight"] for edge in choice["edges"])
+    if scores is not None:
+        for edge in choice["edges"]:
+            assert edge["score"] == edge["probability"] / (edge["visits"] + edge["in_flight"] + 1.0)
+        assert max(scores, key=lambda scored: (scored[1], -scored[0]))[0] == action
+
+
 def check_keys(choice: ChoiceTerms) -> None:
     rule, how = choice["rule"], choice["how"]
-    halving = {"considered_visits", "considered_actions"} if how == "halving" else set()
-    assert set(choice) == {*CHOICE, *halving} | (SHARED[rule] if how != "untried" else set())
+    extra = {"considered_visits", "considered_actions"} if how == "halving" else set()
+    normalizes = is_normalized(choice)
+    if normalizes:
+        extra = {"low", "scale"}
+    assert set(choice) == {*CHOICE, *extra} | (SHARED[rule] if how != "untried" else set())
     for edge in choice["edges"]:
         optional = (MODEL if rule == "gumbel" else set()) | ({"category"} if rule == "puct" else set())
         expected = KEYS[rule, "score" if how == "forced" else how]
+        if normalizes:
+            expected = expected - {"virtual_loss"} | {"normalized_q"}
         assert expected <= set(edge) <= expected | optional
+
+
+def is_normalized(choice: ChoiceTerms) -> bool:
+    """Whether UCB1 or PUCT scored values on the scale of the tree."""
+    return choice["rule"] in ("ucb1", "puct") and "scale" in choice
 
 
 def check_edge(choice: ChoiceTerms, edge: EdgeTerms) -> None:
@@ -79,6 +111,8 @@ def check_edge(choice: ChoiceTerms, edge: EdgeTerms) -> None:
             assert edge["q"] == (edge["total"] - edge["virtual_loss"]) / visits
         if choice["rule"] == "puct":
             assert edge["first_play_urgency"] == (visits == 0 and edge["proven"] is None)
+    elif is_normalized(choice) and edge["proven"] is not None:
+        assert edge["q"] == edge["proven"]
     elif edge["proven"] is None:
         assert edge["q"] == (edge["total"] / edge["visits"] if edge["visits"] else None)
     if "prior" in edge and "exploration" in edge:
@@ -90,6 +124,13 @@ def check_edge(choice: ChoiceTerms, edge: EdgeTerms) -> None:
 
 
 def score_of(choice: ChoiceTerms, edge: EdgeTerms, visits: int) -> float:
+    if is_normalized(choice):
+        if edge["q"] is not None:
+            assert edge["normalized_q"] == (edge["q"] - choice["low"]) * choice["scale"]
+        elif choice["rule"] == "ucb1":
+            assert edge["normalized_q"] == 0.0
+        assert edge.get("first_play_urgency", edge["q"] is None) == (edge["q"] is None)
+        return edge["normalized_q"] + edge["exploration"]
     if choice["rule"] in ("ucb1", "puct"):
         return edge["q"] + edge["exploration"]
     if choice["rule"] == "log_puct":

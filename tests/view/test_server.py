@@ -116,6 +116,7 @@ def test_hello_describes_game_and_searches() -> None:
             "title": "Chess",
             "players": ["White", "Black"],
             "num_actions": 4672,
+            "chance": False,
             "fen": True,
             "solver": False,
         }

@@ -2,7 +2,8 @@
  * Messages between the page and `pondertree view`: JSON texts over one WebSocket, at most 50 kB each from the server.
  *
  * Every value is for the player named beside it: `q` and `value` of a move are for the player who makes it, `value` of a
- * position for its player to move. Numbers are `null` where the search has none (unvisited, unproven, not evaluated).
+ * position for its player to move. Player -1 is chance, whose values are for player 0: its moves are the outcomes, with
+ * their probabilities as priors. After a move the server draws them; a page may play another one. Numbers are `null` where the search has none (unvisited, unproven, not evaluated).
  * Proven results are -1, 0 or 1. A position has a number, `position`, which changes with every move, set-up or change of
  * settings; messages of an older position are dropped.
  *
@@ -26,6 +27,8 @@ export interface Hello {
     /** The players' names in order. */
     players: string[];
     num_actions: number;
+    /** Whether the game has chance nodes. */
+    chance: boolean;
     /** Whether positions can be set up by FEN. */
     fen: boolean;
     /** Whether an exact solver can value the moves (`solve`). */

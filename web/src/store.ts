@@ -112,7 +112,12 @@ export class Store {
   }
 
   get searchable(): boolean {
-    return this.status.state === "open" && !this.hello?.read_only && this.position !== null && !this.position.over;
+    return this.status.state === "open" && !this.hello?.read_only && this.position !== null && !this.position.over && !this.chance;
+  }
+
+  /** Whether chance is to move: there is nothing to search, and an outcome is to be played or drawn. */
+  get chance(): boolean {
+    return this.position !== null && !this.position.over && this.position.to_play < 0;
   }
 
   row(action: number): MoveRow | undefined {
@@ -125,7 +130,7 @@ export class Store {
   }
 
   player(index: number): string {
-    return this.hello?.game.players[index] ?? `Player ${index + 1}`;
+    return index < 0 ? "Chance" : this.hello?.game.players[index] ?? `Player ${index + 1}`;
   }
 
   setHover(action: number | null): void {

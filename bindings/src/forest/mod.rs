@@ -15,7 +15,7 @@ use std::sync::{Mutex, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use numpy::{IntoPyArray, PyArray1, PyArray4, PyReadonlyArrayDyn, PyUntypedArrayMethods};
-use pondertree_core::games::Compiled;
+use pondertree_core::games::{Compiled, CHANCE};
 use pondertree_core::solvers::minimax::{minimax, Verdict};
 use pondertree_core::{tree_key, Error, Noise, Policy, PolicyKind, Row, StepResult, ROOT};
 use pyo3::prelude::*;
@@ -41,6 +41,11 @@ pub struct Forest {
     pub(crate) stop: AtomicBool,
     /// The message of the panic that made it unusable.
     failure: OnceLock<String>,
+}
+
+/// Returns the engine's number of a player, or of chance for -1; a number that no player has otherwise.
+fn player(number: i32) -> u8 {
+    u8::try_from(number).unwrap_or(CHANCE)
 }
 
 impl Forest {
@@ -113,8 +118,16 @@ impl Forest {
     }
 
     /// Replaces tree `index` by one of another external state; returns its slot and the released slots.
-    fn reset_external(&self, index: usize, to_play: u8, legal: Vec<u16>, seed: u64, call: u64, row: u64) -> PyResult<(u32, Vec<u32>)> {
-        self.call(|any| external(any)?.reset(index, to_play, &legal, tree_key(seed, call, row)).or_python())
+    fn reset_external(
+        &self,
+        index: usize,
+        to_play: i32,
+        legal: Vec<u16>,
+        probabilities: Vec<f64>,
+        key: (u64, u64, u64),
+    ) -> PyResult<(u32, Vec<u32>)> {
+        let key = tree_key(key.0, key.1, key.2);
+        self.call(|any| external(any)?.reset(index, player(to_play), &legal, &probabilities, key).or_python())
     }
 
     /// Plays `action` at the root of tree `index` and keeps its subtree.
@@ -133,9 +146,17 @@ impl Forest {
         self.call(|any| each_compiled!(any, forest, _Class => forest.skip_root_analysis(index).or_python()))
     }
 
-    /// Advances a tree of external states; returns the slot of the new root and the released slots.
-    fn advance_external(&self, index: usize, action: u16, to_play: u8, legal: Vec<u16>) -> PyResult<(u32, Vec<u32>)> {
-        self.call(|any| external(any)?.advance(index, action, to_play, &legal).or_python())
+    /// Advances a tree of external states, to a chance node with `probabilities`; returns the slot of the new root and the released
+    /// slots.
+    fn advance_external(
+        &self,
+        index: usize,
+        action: u16,
+        to_play: i32,
+        legal: Vec<u16>,
+        probabilities: Vec<f64>,
+    ) -> PyResult<(u32, Vec<u32>)> {
+        self.call(|any| external(any)?.advance(index, action, player(to_play), &legal, &probabilities).or_python())
     }
 
     /// Runs inside the engine until no tree wants more, `seconds` have passed, or `stop` was called. Calls `progress(done,
@@ -183,15 +204,18 @@ impl Forest {
         })
     }
 
-    /// Stores the steps of an external world: columns with one entry per row (`returns`, `rewards`: one per row and player).
+    /// Stores the steps of an external world: columns with one entry per row (`returns`, `rewards`: one per row and player);
+    /// `probabilities` has one entry for each legal action, those at chance nodes count.
+    #[expect(clippy::too_many_arguments, reason = "columns of one batch")]
     fn step(
         &self,
-        to_play: Vec<u8>,
+        to_play: Vec<i32>,
         terminal: Vec<bool>,
         returns: Vec<f64>,
         rewards: Vec<f64>,
         legal_offsets: Vec<usize>,
         legal_actions: Vec<u16>,
+        probabilities: Vec<f64>,
     ) -> PyResult<()> {
         self.call(|any| {
             let forest = external(any)?;
@@ -202,15 +226,18 @@ impl Forest {
                 && rewards.len() == if paid { rows * players } else { 0 }
                 && legal_offsets.len() == rows + 1
                 && legal_offsets.windows(2).all(|pair| pair[0] <= pair[1])
-                && legal_offsets.last() == Some(&legal_actions.len());
+                && legal_offsets.last() == Some(&legal_actions.len())
+                && (probabilities.is_empty() || probabilities.len() == legal_actions.len());
             if !fits {
                 return Err(Error::Usage("the columns of step do not have one entry a row".into())).or_python();
             }
+            let legal = |row: usize| legal_offsets[row]..legal_offsets[row + 1];
             let answer = |row: usize| StepResult {
-                to_play: to_play[row],
+                to_play: player(to_play[row]),
                 returns: terminal[row].then(|| &returns[row * players..(row + 1) * players]),
                 rewards: if paid { &rewards[row * players..(row + 1) * players] } else { &[] },
-                legal: &legal_actions[legal_offsets[row]..legal_offsets[row + 1]],
+                legal: &legal_actions[legal(row)],
+                probabilities: probabilities.get(legal(row)).unwrap_or(&[]),
             };
             let results: Vec<StepResult<'_>> = (0..rows).map(answer).collect();
             forest.step(&results).or_python()

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use numpy::{Element, IntoPyArray, PyReadonlyArray1};
-use pondertree_core::{tree_columns, CompletedQ, Error, GumbelPolicy, RootState, Schedule, Shape, Snapshot, SnapshotColumns, TreeColumns};
+use pondertree_core::{
+    tree_columns, Backup, CompletedQ, Error, GumbelPolicy, RootState, Schedule, Shape, Snapshot, SnapshotColumns, TreeColumns,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -46,6 +48,8 @@ fn small<T: TryFrom<u64>>(number: u64, name: &str) -> PyResult<T> {
 
 fn read_shape(columns: &Bound<'_, PyDict>) -> PyResult<Shape> {
     let [max_edges, players, count_in_flight, slots, rewards, discounts, returns] = fixed::<u64, 7>(columns, "shape")?;
+    // Files from before it have neither discount nor maxima.
+    let [discount, maxima] = if columns.contains("planning")? { fixed::<f64, 2>(columns, "planning")? } else { [1.0, 0.0] };
     Ok(Shape {
         max_edges: small(max_edges, "shape")?,
         players: small(players, "shape")?,
@@ -54,6 +58,8 @@ fn read_shape(columns: &Bound<'_, PyDict>) -> PyResult<Shape> {
         reward_width: small(rewards, "shape")?,
         model_columns: discounts != 0,
         player_values: returns != 0,
+        discount,
+        backup: if maxima == 0.0 { Backup::Mean } else { Backup::Max },
     })
 }
 
@@ -129,6 +135,8 @@ pub(crate) fn write_snapshot(py: Python<'_>, all: SnapshotColumns) -> PyResult<B
         flag(shape.player_values),
     ];
     dict.set_item("shape", shape.to_vec().into_pyarray(py))?;
+    let maxima = if tree.shape.backup == Backup::Max { 1.0 } else { 0.0 };
+    dict.set_item("planning", vec![tree.shape.discount, maxima].into_pyarray(py))?;
     dict.set_item("counts", vec![u64::from(tree.root_visits), u64::from(tree.positions)].into_pyarray(py))?;
     dict.set_item("bounds", vec![all.bounds.0, all.bounds.1].into_pyarray(py))?;
     dict.set_item("mating_line", all.root_state.proof_line.into_pyarray(py))?;

@@ -5,7 +5,7 @@ mod window;
 
 use numpy::{IntoPyArray, PyArray1};
 use pondertree_core::solvers::minimax::Verdict;
-use pondertree_core::{Error, Snapshot, WindowOptions, ROOT, UNPROVEN};
+use pondertree_core::{Backup, Error, Snapshot, WindowOptions, ROOT, UNPROVEN};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -16,7 +16,7 @@ use crate::errors::OrPython;
 #[pyclass(frozen, module = "pondertree._core", skip_from_py_object)]
 pub struct TreeView(pub Snapshot);
 
-type NodeRow = (f64, u8, bool, Option<i8>, u16, u16, u16, u8, Option<u32>, Vec<f64>);
+type NodeRow = (f64, i16, bool, Option<i8>, u16, u16, u16, u8, Option<u32>, Vec<f64>);
 type EdgeColumns<'py> = (
     Bound<'py, PyArray1<u16>>,
     Bound<'py, PyArray1<u32>>,
@@ -51,7 +51,7 @@ impl TreeView {
 
 #[pymethods]
 impl TreeView {
-    /// Returns (raw value, to_play, end, proven, distance, number of edges, opened, forced_depth_left, slot, rewards) of a
+    /// Returns (raw value, to_play (-1: chance), end, proven, distance, number of edges, opened, forced_depth_left, slot, rewards) of a
     /// node.
     fn node(&self, node: u32) -> PyResult<NodeRow> {
         guarded(|| {
@@ -60,7 +60,7 @@ impl TreeView {
             let proven = (header.proven != UNPROVEN).then_some(header.proven);
             Ok((
                 header.raw_value,
-                header.to_play,
+                if header.is_chance() { -1 } else { i16::from(header.to_play) },
                 header.terminal,
                 proven,
                 header.distance,
@@ -163,6 +163,13 @@ impl TreeView {
     #[getter]
     fn has_categories(&self) -> bool {
         self.0.has_tags
+    }
+
+    /// The discount per move, and whether nodes are worth their best edge instead of the mean of their visits.
+    #[getter]
+    fn planning(&self) -> (f64, bool) {
+        let shape = self.0.tree().shape();
+        (shape.discount, shape.backup == Backup::Max)
     }
 
     /// N of the root.

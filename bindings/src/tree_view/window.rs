@@ -21,7 +21,7 @@ impl Shown<'_> {
 }
 
 /// Returns the columns of a window by name, one entry per row: the row of the parent (-1: the root) and the node (-1: none); action,
-/// visits, sum, prior and proven result (2: none) of the edge, and its chooser (at the root: the player to move); whether the node is
+/// visits, sum, prior and proven result (2: none) of the edge, and its chooser (at the root: the player to move; player 0 for chance); whether the node is
 /// terminal; the hidden edges, and whether the principal variation leads there.
 pub fn columns<'py>(py: Python<'py>, tree: &Tree, options: &WindowOptions) -> PyResult<Bound<'py, PyDict>> {
     let rows = py.detach(|| tree.window(options));
@@ -31,7 +31,7 @@ pub fn columns<'py>(py: Python<'py>, tree: &Tree, options: &WindowOptions) -> Py
     };
     let shown: Vec<Shown<'_>> = rows.iter().enumerate().map(shown).collect();
     let root = tree.node(ROOT);
-    let chooser = |one: &Shown<'_>| one.above.as_ref().map_or(root.to_play, |(parent, _)| parent.to_play);
+    let chooser = |one: &Shown<'_>| one.above.as_ref().map_or(root.owner(), |(parent, _)| parent.owner());
     let root_sum = || root.raw_value + tree.edges(root).sums.iter().sum::<f64>();
     let columns = PyDict::new(py);
     add(&columns, "parent", &shown, |one| one.above.as_ref().map_or(-1, |_| i64::from(one.row.parent)))?;

@@ -47,7 +47,9 @@ impl<W: World> Forest<W> {
         let mut movers = Vec::new();
         for tree in &self.trees[trees] {
             for leaf in tree.search_state.pending.iter().filter(|leaf| leaf.value.is_none()) {
-                movers.push(leaf.node.map_or_else(|| W::to_play(&leaf.state), |node| tree.tree().node(node).to_play));
+                // A compiled position to evaluate may be the end of a playout from the leaf.
+                let node = leaf.node.filter(|_| W::HAS_SLOTS);
+                movers.push(node.map_or_else(|| W::to_play(&leaf.state), |node| tree.tree().node(node).to_play));
             }
         }
         movers

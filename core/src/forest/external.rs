@@ -2,17 +2,23 @@
 
 use super::Forest;
 use crate::error::Error;
+use crate::forest::rows::SlotAllocator;
 use crate::games::PythonGame;
 use crate::search::batch::StepResult;
+use crate::search::chance;
 use crate::search::config::{SearchConfig, WorldConfig, LARGEST_REWARD};
 use crate::search::tree_search::TreeSearch;
-use crate::tree::{Tree, ROOT};
+use crate::tree::{Tree, CHANCE, ROOT};
 
-/// Creates a tree that consists of its root.
-fn root_tree(config: &WorldConfig<PythonGame>, slot: u32, to_play: u8, legal: &[u16]) -> Tree {
+/// Creates a tree that consists of its root, at a chance node with these probabilities.
+fn root_tree(config: &WorldConfig<PythonGame>, slot: u32, to_play: u8, legal: &[u16], probabilities: &[f64]) -> Tree {
     let mut tree = Tree::new(config.shape());
     let root = tree.add_node(to_play);
-    tree.add_edges(root, legal);
+    if to_play == CHANCE {
+        chance::add_outcomes(&mut tree, root, legal, probabilities.iter().copied());
+    } else {
+        tree.add_edges(root, legal);
+    }
     tree.set_slot(root, slot);
     tree
 }
@@ -44,27 +50,32 @@ impl Forest<PythonGame> {
     /// # Errors
     /// `Error::GameContract` if `legal` is not a set of actions.
     pub fn plant(&mut self, to_play: u8, legal: &[u16], key: u64) -> Result<u32, Error> {
-        let tree = self.checked_tree(to_play, legal)?;
+        let tree = self.checked_tree(to_play, legal, &[])?;
         self.trees.push(TreeSearch::new(tree, (), key, self.config.forced_depth));
         self.root_slot(self.trees.len() - 1)
     }
 
-    fn checked_tree(&mut self, to_play: u8, legal: &[u16]) -> Result<Tree, Error> {
-        self.check_position(to_play, legal).map_err(|text| Error::GameContract(format!("at the root {text}")))?;
-        Ok(root_tree(&self.config, self.slots.allocate(), to_play, legal))
+    fn checked_tree(&mut self, to_play: u8, legal: &[u16], probabilities: &[f64]) -> Result<Tree, Error> {
+        let checked = self.check_position(to_play, legal, probabilities);
+        checked.map_err(|text| Error::GameContract(format!("at the root {text}")))?;
+        Ok(root_tree(&self.config, self.slots.allocate(), to_play, legal, probabilities))
     }
 
-    fn check_position(&self, to_play: u8, legal: &[u16]) -> Result<(), String> {
+    fn check_position(&self, to_play: u8, legal: &[u16], probabilities: &[f64]) -> Result<(), String> {
+        if to_play == CHANCE {
+            return chance::check_outcomes(legal, probabilities);
+        }
         check_position(&self.config, to_play, legal, "legal_actions()", " although the game is not over")
     }
 
-    /// Replaces tree `index` by one of another position; returns its slot and the released slots.
+    /// Replaces tree `index` by one of another position, which may be a chance node with `probabilities`; returns its slot and the
+    /// released slots.
     ///
     /// # Errors
     /// As `plant`; `Error::InvalidArgument` if there is no such tree.
-    pub fn reset(&mut self, index: usize, to_play: u8, legal: &[u16], key: u64) -> Result<(u32, Vec<u32>), Error> {
+    pub fn reset(&mut self, index: usize, to_play: u8, legal: &[u16], probabilities: &[f64], key: u64) -> Result<(u32, Vec<u32>), Error> {
         let old = self.tree(index)?.shared_tree();
-        let tree = self.checked_tree(to_play, legal)?;
+        let tree = self.checked_tree(to_play, legal, probabilities)?;
         self.trees[index] = TreeSearch::new(tree, (), key, self.config.forced_depth);
         Ok((self.root_slot(index)?, self.release_all(&old)))
     }
@@ -77,18 +88,27 @@ impl Forest<PythonGame> {
         Ok(self.tree(index)?.tree().slot(ROOT).unwrap_or(u32::MAX))
     }
 
-    /// Plays `action` at the root of tree `index`; without a subtree, plants a tree from `to_play` and `legal`. Returns the slot of the
-    /// new root and the released slots.
+    /// Plays `action` at the root of tree `index`; without a subtree, plants a tree from `to_play` and `legal`, at a chance node with
+    /// `probabilities`. Returns the slot of the new root and the released slots.
     ///
     /// # Errors
     /// As `plant`; `Error::InvalidAction` if the root has no such move.
-    pub fn advance(&mut self, index: usize, action: u16, to_play: u8, legal: &[u16]) -> Result<(u32, Vec<u32>), Error> {
+    pub fn advance(
+        &mut self,
+        index: usize,
+        action: u16,
+        to_play: u8,
+        legal: &[u16],
+        probabilities: &[f64],
+    ) -> Result<(u32, Vec<u32>), Error> {
         let tree = self.tree(index)?.tree();
         if !tree.edges(tree.node(ROOT)).actions.contains(&action) {
             return Err(Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")));
         }
-        self.check_position(to_play, legal).map_err(|text| Error::GameContract(format!("after action {action} {text}")))?;
-        let released = self.advance_with(index, action, None, |config, slots| root_tree(config, slots.allocate(), to_play, legal))?;
+        let checked = self.check_position(to_play, legal, probabilities);
+        checked.map_err(|text| Error::GameContract(format!("after action {action} {text}")))?;
+        let plant = |config: &_, slots: &mut SlotAllocator| root_tree(config, slots.allocate(), to_play, legal, probabilities);
+        let released = self.advance_with(index, action, None, plant)?;
         Ok((self.root_slot(index)?, released))
     }
 
@@ -127,7 +147,9 @@ impl Forest<PythonGame> {
                 return Err(format!("rewards() has {reward:?}: a reward may be at most {LARGEST_REWARD:e} in size"));
             }
         }
-        let Some(returns) = result.returns else { return self.check_position(result.to_play, result.legal) };
+        let Some(returns) = result.returns else {
+            return self.check_position(result.to_play, result.legal, result.probabilities);
+        };
         finite("returns()", returns)?;
         if usize::from(result.to_play) >= players {
             return Err(format!("to_play is {}: it must be from 0 to {}", result.to_play, players - 1));

@@ -23,7 +23,7 @@ use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::WorldConfig;
 use crate::search::noise::{self, Noise};
 use crate::search::tree_search::{Stop, TreeSearch};
-use crate::tree::Tree;
+use crate::tree::{Tree, ROOT};
 
 /// Upper bound of the simulations of a turn, if trees share a time limit.
 const SIMULATIONS_PER_TURN: u64 = 64;
@@ -143,7 +143,11 @@ impl<W: World> Forest<W> {
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
     pub fn allow(&mut self, index: usize, simulations: u64) -> Result<(), Error> {
-        let search_state = &mut self.tree_mut(index)?.search_state;
+        let search = self.tree_mut(index)?;
+        if simulations > 0 && search.tree().node(ROOT).is_chance() {
+            return Err(Error::Usage(format!("tree {index} waits for an outcome of chance: advance it first")));
+        }
+        let search_state = &mut search.search_state;
         if simulations > 0 {
             // The old schedule determines the move until the new one has run a simulation.
             if search_state.simulations > search_state.limit_start {
@@ -352,10 +356,12 @@ impl<W: World> Forest<W> {
         self.trees.iter().any(|tree| tree.search_state.has_batch())
     }
 
-    /// Returns whether some tree can add leaves to the open batch (external worlds, between `step` and `apply`).
+    /// Returns whether some tree can add leaves to the open batch, or has a leaf to step behind a chance node (external worlds,
+    /// between `step` and `apply`).
     #[must_use]
     pub fn batch_can_grow(&self) -> bool {
-        self.trees.iter().any(|tree| !tree.search_state.full_batch && tree.wants_more(&self.config))
+        let can_grow = |tree: &TreeSearch<W>| !tree.search_state.full_batch && tree.wants_more(&self.config);
+        self.trees.iter().any(|tree| tree.search_state.awaits_step() || can_grow(tree))
     }
 
     /// Rolls back the open batch, if any; releases and returns its slots.

@@ -13,6 +13,7 @@ use crate::games::analysis::Analyzed;
 use crate::games::{Compiled, World};
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::WorldConfig;
+use crate::search::expand::per_player;
 use crate::search::priors::{check_logits, priors, PolicyKind};
 use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
@@ -93,7 +94,7 @@ impl<G: Analyzed> Forest<Compiled<G>> {
 
     /// Applies the responses to the batch of group `index`, if given, and gathers the next batch into `requests`, if given. Returns
     /// None, and changes nothing, if the responses fail the fast check: NaN, +inf, no finite logit, a negative or infinite
-    /// probability, or |value| > 1 + `VALUE_TOLERANCE`. `apply` then validates in detail.
+    /// probability, or |value| > 1 + `VALUE_TOLERANCE` in a game without rewards. `apply` then validates in detail.
     ///
     /// # Errors
     /// `Error::Usage` if there is no such group, or the responses or requests do not have room for its rows.
@@ -119,7 +120,8 @@ impl<G: Analyzed> Forest<Compiled<G>> {
             if responses.numbers.len() < group.legal.len() * columns {
                 return Err(Error::Usage(format!("responses has no room for {} rows", group.legal.len())));
             }
-            if !are_valid(responses, &group.legal, columns, threads) {
+            let largest = if G::HAS_REWARDS { f32::MAX } else { 1.0 + VALUE_TOLERANCE };
+            if !are_valid(responses, &group.legal, columns, largest, threads) {
                 return Ok(None);
             }
         }
@@ -179,7 +181,7 @@ impl<G: Analyzed> Forest<Compiled<G>> {
 }
 
 /// Returns whether all numbers are valid.
-fn are_valid(responses: Responses<'_>, legal: &[u16], columns: usize, threads: usize) -> bool {
+fn are_valid(responses: Responses<'_>, legal: &[u16], columns: usize, largest: f32, threads: usize) -> bool {
     // At least 512 rows per work item: validation is cheap compared with synchronisation.
     let size = legal.len().div_ceil(threads).max(512);
     parallel_all(threads, responses.numbers.chunks(size * columns).zip(legal.chunks(size)), |(numbers, legal)| {
@@ -191,7 +193,7 @@ fn are_valid(responses: Responses<'_>, legal: &[u16], columns: usize, threads: u
                 PolicyKind::Probabilities => (policy.iter().fold(false, |any, p| any | !(0.0..f32::INFINITY).contains(p)), true),
             };
             let value = row[columns - 1];
-            broken |= is_invalid | !possible | value.is_nan() | (value.abs() > 1.0 + VALUE_TOLERANCE);
+            broken |= is_invalid | !possible | value.is_nan() | (value.abs() > largest);
         }
         !broken
     })
@@ -241,9 +243,10 @@ impl ResponseReader<'_> {
         self.priors.clear();
         let waiting = search_state.pending.iter().filter(|leaf| leaf.value.is_none());
         for ((row, &legal), leaf) in own.chunks_exact(self.columns).zip(legal).zip(waiting) {
-            let value = f64::from(row[self.columns - 1]).clamp(-1.0, 1.0);
+            let value = f64::from(row[self.columns - 1]);
+            let value = if G::HAS_REWARDS { value } else { value.clamp(-1.0, 1.0) };
             let value = if leaf.state.to_play() == 0 { value } else { -value };
-            self.values.extend([value, -value]);
+            self.values.extend(&per_player(value)[..G::NUM_PLAYERS.min(2)]);
             let (legal, start) = (usize::from(legal), self.priors.len());
             self.priors.resize(start + legal, 0.0);
             // `are_valid` has validated the numbers.

@@ -10,7 +10,10 @@ use crate::search::config::WorldConfig;
 use crate::search::saved::SearchColumns;
 use crate::search::snapshot::SnapshotColumns;
 use crate::search::tree_search::TreeSearch;
-use crate::tree::{Tree, ROOT, UNPROVEN};
+use crate::tree::{owner, Tree, ROOT, UNPROVEN};
+
+/// The number of different actions and outcomes.
+const MAX_ACTIONS: usize = 1 << 16;
 
 /// Upper bound of the visits of an edge of a restored tree: room for more.
 const MAX_VISITS: u32 = u32::MAX - (1 << 24);
@@ -22,7 +25,7 @@ fn refuse<T>(text: impl std::fmt::Display) -> Result<T, Error> {
 /// Checks what a search relies on at every node.
 fn check_tree<W: World>(tree: &Tree, config: &WorldConfig<W>) -> Result<(), String> {
     let actions = config.num_actions;
-    let mut last_node = vec![u32::MAX; actions];
+    let mut last_node = vec![u32::MAX; if W::HAS_CHANCE { MAX_ACTIONS } else { actions }];
     let max_sum = MAX_VALUE * f64::from(MAX_VISITS);
     if tree.root_visits > MAX_VISITS || tree.node(ROOT).terminal {
         return Err("the root is terminal, or has more visits than a search can continue with".into());
@@ -39,9 +42,12 @@ fn check_tree<W: World>(tree: &Tree, config: &WorldConfig<W>) -> Result<(), Stri
         if numbers.into_iter().any(|number| number.abs() > MAX_VALUE) || discount.abs() > 1.0 {
             return Err(format!("values of node {index} are too large"));
         }
+        if node.is_chance() && (!W::HAS_CHANCE || index == ROOT) {
+            return Err(format!("node {index} is a chance node"));
+        }
         for (place, &action) in edges.actions.iter().enumerate() {
             let wrong = |what: &str| Err(format!("action {action} of node {index} {what}"));
-            match last_node.get_mut(usize::from(action)) {
+            match last_node.get_mut(usize::from(action)).filter(|_| node.is_chance() || usize::from(action) < actions) {
                 None => return wrong(&format!("is not below num_actions = {actions}")),
                 Some(last) if *last == index => return wrong("is given twice"),
                 Some(last) => *last = index,
@@ -69,16 +75,14 @@ fn check_tree<W: World>(tree: &Tree, config: &WorldConfig<W>) -> Result<(), Stri
 /// Checks that every position of the tree follows from `root` by the rules of the game.
 fn check_moves<G: Analyzed>(tree: &Tree, root: &G, num_actions: usize) -> Result<(), String> {
     let mut legal = Vec::new();
-    let mut legal_at = vec![u32::MAX; num_actions];
+    let mut legal_at = vec![u32::MAX; if G::HAS_CHANCE { MAX_ACTIONS } else { num_actions }];
     let mut stack = vec![(ROOT, root.clone())];
     while let Some((index, state)) = stack.pop() {
         let node = tree.node(index);
         let result = if index == ROOT { None } else { state.outcome_in_search() };
-        let own = |result: i8| f64::from(if state.to_play() == 0 { result } else { -result });
-        if node.to_play != state.to_play()
-            || node.terminal != result.is_some()
-            || result.is_some_and(|result| own(result) != node.raw_value)
-        {
+        let to_play = if result.is_some() { owner(state.to_play()) } else { state.to_play() };
+        let own = |result: i8| f64::from(if to_play == 0 { result } else { -result });
+        if node.to_play != to_play || node.terminal != result.is_some() || result.is_some_and(|result| own(result) != node.raw_value) {
             return Err(format!("node {index} does not follow from the root by the rules of the game"));
         }
         if node.num_edges == 0 {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::Error;
-use crate::games::{Action, Game};
+use crate::games::{Action, Game, CHANCE};
 
 /// Formats a square: column letter from the left, row number from the top, `a1` for 0. Indices off the board are formatted as
 /// numbers.
@@ -61,6 +61,7 @@ pub(super) fn write_board(
 /// Writes the last line of an ASCII board: the player to move or the result.
 pub(super) fn write_status<G: Game>(game: &G, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     formatter.write_str(match (game.outcome(), game.to_play()) {
+        (None, CHANCE) => "the die is rolled",
         (None, 0) => "X to move",
         (None, _) => "O to move",
         (Some(0), _) => "draw",

@@ -5,7 +5,7 @@ use std::fmt;
 use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{stone_symbol, write_status};
 use super::game::{pack_board, win_for};
-use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
+use crate::games::{Action, BoardStyle, Dimensions, Game, Playout, Symmetry};
 use crate::runtime::random::Random;
 
 // Bitboards have seven bits per column, lowest cell first. The seventh is a sentinel, always 0: lines do not wrap to the next
@@ -168,9 +168,9 @@ impl Game for ConnectFour {
         self.put(cells);
     }
 
-    fn playout(&mut self, random: &mut Random, max_depth: u32) -> Option<i8> {
+    fn playout(&mut self, random: &mut Random, max_depth: u32) -> Playout {
         if let Some(result) = self.outcome() {
-            return Some(result);
+            return Some(result).into();
         }
         // The lowest bits of the open columns in ascending order, one byte each.
         let (mut open_columns, mut open_count) = (ALL_COLUMNS, COLUMNS);
@@ -211,7 +211,7 @@ impl Game for ConnectFour {
         *random = stream;
         self.turn ^= (max_depth - left) as u8 & 1;
         self.stones = if self.turn == 0 { [mover, other] } else { [other, mover] };
-        result
+        result.into()
     }
 
     fn action_to_string(&self, action: Action) -> String {
@@ -279,7 +279,7 @@ mod tests {
         let mut draws = 0;
         for seed in 0..5000 {
             let mut game = ConnectFour::start();
-            if game.playout(&mut Random::new(seed, Purpose::Playout), 42) == Some(0) {
+            if game.playout(&mut Random::new(seed, Purpose::Playout), 42).result == Some(0) {
                 draws += 1;
                 assert_eq!((game.filled(), game.outcome(), game.to_play()), (BOARD, Some(0), 0));
                 assert!((0..9).all(|action| !game.is_legal(action)));

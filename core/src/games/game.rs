@@ -1,4 +1,5 @@
-//! The trait of compiled games: two-player, zero-sum. Games written in Python are external worlds (`world`).
+//! The trait of compiled games: two players and zero-sum, or one player with rewards; with or without chance. Games written in Python
+//! are external worlds (`world`).
 
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
@@ -7,8 +8,11 @@ use super::board_text::parse_by_name;
 use crate::error::Error;
 use crate::runtime::random::Random;
 
-/// A move, as an index into the action space.
+/// A move, as an index into the action space; at a chance node an outcome, which may be beyond it.
 pub type Action = u16;
+
+/// The player to move at a chance node.
+pub const CHANCE: u8 = u8::MAX;
 
 /// The sizes of a state's actions and observation. All states of a search have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +56,12 @@ pub enum BoardStyle {
     Checkered,
     /// Hexagons in rows, each half a cell to the right of the one above; the top and bottom edges belong to the first player.
     Rhombus,
+    /// No board: scores.
+    Scores,
+    /// Numbered tiles.
+    Tiles,
+    /// The points of a backgammon board.
+    Points,
 }
 
 impl BoardStyle {
@@ -64,6 +74,9 @@ impl BoardStyle {
             Self::Holes => "holes",
             Self::Checkered => "checkered",
             Self::Rhombus => "rhombus",
+            Self::Scores => "scores",
+            Self::Tiles => "tiles",
+            Self::Points => "points",
         }
     }
 }
@@ -78,6 +91,11 @@ pub struct Symmetry {
 }
 
 impl Symmetry {
+    /// Returns the identity.
+    fn identity(dimensions: Dimensions) -> Self {
+        Self { cells: (0..dimensions.cells() as u16).collect(), actions: (0..dimensions.num_actions as Action).collect() }
+    }
+
     /// Returns the symmetry that takes cell `i` from `source(i)`, in a game whose first actions are the cells; the others stay.
     pub(super) fn of_cells(dimensions: Dimensions, source: impl Fn(usize) -> usize) -> Self {
         let cells: Vec<u16> = (0..dimensions.cells()).map(|cell| source(cell) as u16).collect();
@@ -102,9 +120,36 @@ impl Symmetry {
     }
 }
 
-/// A state of a two-player zero-sum game: a value type.
+/// The end of a playout.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Playout {
+    /// The result for player 0, None if the playout was cut off. Ends of games with rewards are worth 0.
+    pub result: Option<i8>,
+    /// The sum of the rewards of player 0; 0 in games without rewards.
+    pub rewards: f64,
+}
+
+impl Playout {
+    /// Returns the value for player 0; a playout that was cut off is worth its rewards.
+    #[inline]
+    #[must_use]
+    pub fn value(&self) -> f64 {
+        self.rewards + f64::from(self.result.unwrap_or(0))
+    }
+}
+
+impl From<Option<i8>> for Playout {
+    /// Makes the end of a playout without rewards.
+    #[inline]
+    fn from(result: Option<i8>) -> Self {
+        Self { result, rewards: 0.0 }
+    }
+}
+
+/// A state of a game: a value type.
 ///
-/// Players are 0 (moves first) and 1. Results are +1, 0 or -1 **for player 0**.
+/// Players are 0 and 1; 0 moves first. Results are +1, 0 or -1 **for player 0**. A game for one player has rewards, and is worth 0 at
+/// its end. Where dice or cards decide, `to_play` is `CHANCE` and the legal actions are the outcomes.
 pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 'static {
     /// The name in the API, e.g. `connect_four`.
     const NAME: &'static str;
@@ -114,11 +159,21 @@ pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 
     const COMMAND: &'static str = Self::NAME;
     /// Further names that the command line accepts.
     const ALIASES: &'static [&'static str] = &[];
+    /// The number of players, 1 or 2.
+    const NUM_PLAYERS: usize = 2;
+    /// Whether moves have rewards, by which alone the game is scored.
+    const HAS_REWARDS: bool = false;
+    /// Whether there are chance nodes.
+    const HAS_CHANCE: bool = false;
+    /// Upper bound of the outcomes of a chance node.
+    const MAX_OUTCOMES: usize = 0;
     /// The names of the players: the marks on the printed board, or colours.
-    const PLAYERS: [&'static str; 2] = ["X", "O"];
+    const PLAYERS: &'static [&'static str] = &["X", "O"];
+    /// The start that openings in matches begin with, as in `parse_start`, if it is not that of `start`: a chance node, for example.
+    const OPENING_START: Option<&'static str> = None;
     /// Random plies of an opening in a match: enough for distinct games, too few to decide them.
     const OPENING_PLIES: u32;
-    /// Upper bound of the legal actions of a state.
+    /// Upper bound of the legal actions of a state that is no chance node.
     const MAX_LEGAL: usize;
     /// Actions per cell if action `cell * POLICY_PLANES + plane` belongs to a cell of the observation, so that networks can have
     /// convolutional policy heads; 0 for a dense head.
@@ -142,11 +197,23 @@ pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 
 
     /// Returns the symmetries of the board, the identity first.
     fn symmetries(&self) -> Vec<Symmetry> {
-        vec![Symmetry::of_cells(self.dimensions(), |cell| cell)]
+        vec![Symmetry::identity(self.dimensions())]
     }
 
-    /// Returns the player to move.
+    /// Returns the player to move, `CHANCE` at a chance node; any at an end.
     fn to_play(&self) -> u8;
+
+    /// Replaces `outcomes` by the outcomes of a chance node in the order of `legal_actions`, with their probabilities, which are
+    /// positive and sum to 1.
+    fn chance_outcomes(&self, outcomes: &mut Vec<(Action, f64)>) {
+        outcomes.clear();
+    }
+
+    /// Returns player 0's reward for the move, or outcome, that led to this state.
+    #[inline]
+    fn reward(&self) -> f64 {
+        0.0
+    }
 
     /// Returns the result for player 0 if the game is over without a claim.
     fn outcome(&self) -> Option<i8>;
@@ -157,7 +224,7 @@ pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 
         self.outcome()
     }
 
-    /// Replaces `actions` by the legal actions in a fixed order; none if the game is over.
+    /// Replaces `actions` by the legal actions in a fixed order, at a chance node by the outcomes; none if the game is over.
     fn legal_actions(&self, actions: &mut Vec<Action>);
 
     /// Returns the legal actions, as `legal_actions`.
@@ -181,19 +248,34 @@ pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 
     }
 
     /// Plays a legal action uniformly at random: the `random.choose(n)`-th in playout order (except for chess, that of
-    /// `legal_actions`). The game must not be over.
+    /// `legal_actions`). The game must not be over, nor this a chance node.
     fn play_random(&mut self, random: &mut Random);
 
-    /// Plays uniformly random moves to the end in the sense of `outcome_in_search`; returns the result for player 0, None if
-    /// `max_depth` moves do not reach the end. A state with a result may have been played on beyond the end.
-    fn playout(&mut self, random: &mut Random, max_depth: u32) -> Option<i8> {
-        for _ in 0..max_depth {
-            if let Some(result) = self.outcome_in_search() {
-                return Some(result);
-            }
-            self.play_random(random);
+    /// Plays an outcome of a chance node by its probability: the one that `random.draw` chooses from `chance_outcomes`.
+    fn play_outcome(&mut self, random: &mut Random) {
+        let mut outcomes = Vec::with_capacity(Self::MAX_OUTCOMES);
+        self.chance_outcomes(&mut outcomes);
+        if let Some(chosen) = random.draw(outcomes.iter().map(|&(_, probability)| probability)) {
+            self.play(outcomes[chosen].0);
         }
-        self.outcome_in_search()
+    }
+
+    /// Plays outcomes up to a decision or the end; returns the sum of their rewards.
+    #[inline]
+    fn play_outcomes(&mut self, random: &mut Random) -> f64 {
+        let mut rewards = 0.0;
+        while Self::HAS_CHANCE && self.to_play() == CHANCE && self.outcome_in_search().is_none() {
+            self.play_outcome(random);
+            rewards += if Self::HAS_REWARDS { self.reward() } else { 0.0 };
+        }
+        rewards
+    }
+
+    /// Plays uniformly random moves, and outcomes by their probabilities, to the end in the sense of `outcome_in_search`; None as the
+    /// result if `max_depth` moves, outcomes not counted, do not reach the end: then the last state is a decision. A state with a
+    /// result may have been played on beyond the end.
+    fn playout(&mut self, random: &mut Random, max_depth: u32) -> Playout {
+        plain_playout(self, random, max_depth)
     }
 
     /// Formats an action in this state.
@@ -215,6 +297,25 @@ pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 
     /// Writes the observation for the player to move: bit planes (cell `row * width + column` is bit `cell % 64` of the plane's
     /// word `cell / 64`), then the constants of the scalar planes.
     fn pack_observation(&self, planes: &mut [u64], scalars: &mut [f32]);
+}
+
+/// The default of `Game::playout`, with which tests compare faster ones.
+#[inline]
+pub fn plain_playout<G: Game>(game: &mut G, random: &mut Random, max_depth: u32) -> Playout {
+    let mut rewards = game.play_outcomes(random);
+    for _ in 0..max_depth {
+        if let Some(result) = game.outcome_in_search() {
+            return Playout { result: Some(result), rewards };
+        }
+        game.play_random(random);
+        if G::HAS_REWARDS {
+            rewards += game.reward();
+        }
+        if G::HAS_CHANCE {
+            rewards += game.play_outcomes(random);
+        }
+    }
+    Playout { result: game.outcome_in_search(), rewards }
 }
 
 /// Returns the result for player 0 of a game won by `player`.

@@ -11,7 +11,7 @@ use super::board_text::{square_name, write_board, write_status};
 use super::game::win_for;
 use super::ranked_bits::{bits, RankedBits};
 use crate::error::Error;
-use crate::games::{Action, BoardStyle, Dimensions, Game, Symmetry};
+use crate::games::{Action, BoardStyle, Dimensions, Game, Playout, Symmetry};
 use crate::runtime::random::Random;
 
 const LARGEST: usize = 13;
@@ -232,9 +232,9 @@ impl Game for Hex {
     }
 
     /// Fills the board even beyond a win, since the winner cannot change: connections are looked for once.
-    fn playout(&mut self, random: &mut Random, max_depth: u32) -> Option<i8> {
+    fn playout(&mut self, random: &mut Random, max_depth: u32) -> Playout {
         if let Some(result) = self.outcome() {
-            return Some(result);
+            return Some(result).into();
         }
         let mut empty = RankedBits::new(self.empty().0);
         for _ in 0..empty.len().min(max_depth) {
@@ -247,7 +247,7 @@ impl Game for Hex {
             let found = (self.board().edges[player][0] | self.neighbours(self.connected[player])) & self.stones[player];
             self.connect(player, found);
         }
-        self.outcome()
+        self.outcome().into()
     }
 
     fn action_to_string(&self, action: Action) -> String {

@@ -9,7 +9,7 @@ use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{parse_by_name, square_name, write_board, write_status};
 use super::game::{pack_board, win_for};
 use crate::error::Error;
-use crate::games::{Action, Dimensions, Game, Symmetry};
+use crate::games::{Action, Dimensions, Game, Playout, Symmetry};
 use crate::runtime::random::Random;
 
 const BOARD: u16 = 0o777;
@@ -127,9 +127,9 @@ impl Game for TicTacToe {
         self.play(square as Action);
     }
 
-    fn playout(&mut self, random: &mut Random, max_depth: u32) -> Option<i8> {
+    fn playout(&mut self, random: &mut Random, max_depth: u32) -> Playout {
         if let Some(result) = self.outcome() {
-            return Some(result);
+            return Some(result).into();
         }
         // The boards are swapped after every move, so that they stay in registers.
         let mut mover = self.stones[usize::from(self.to_play())] & BOARD;
@@ -151,7 +151,7 @@ impl Game for TicTacToe {
         }
         self.stones[usize::from(self.to_play())] = mover;
         self.stones[usize::from(self.to_play() ^ 1)] = other;
-        result
+        result.into()
     }
 
     fn action_to_string(&self, action: Action) -> String {

@@ -2,7 +2,7 @@
 //! model), whose states live outside under slots and are stepped once per batch.
 
 use super::analysis::{Analyzed, LeafAnalysis, NoAnalysis};
-use super::Action;
+use super::{Action, Playout};
 use crate::runtime::random::Random;
 
 /// The environment that a search descends through.
@@ -19,16 +19,39 @@ pub trait World: Send + Sync + 'static {
     const IS_LATENT: bool = Self::HAS_SLOTS && !Self::NEEDS_STEP;
     /// Upper bound of the legal actions of a position; None: the size of the action space.
     const MAX_LEGAL: Option<usize> = None;
+    /// The number of players of a compiled game.
+    const NUM_PLAYERS: usize = 2;
+    /// Whether moves of a compiled game have rewards, by which alone it is scored.
+    const HAS_REWARDS: bool = false;
+    /// Whether there may be chance nodes.
+    const HAS_CHANCE: bool = false;
+    /// Upper bound of the outcomes of a chance node of a compiled game.
+    const MAX_OUTCOMES: usize = 0;
 
     // Compiled games override these defaults; the engine does not call them in worlds with slots.
 
     /// Plays a legal action.
     #[inline]
     fn play(_state: &mut Self::State, _action: Action) {}
-    /// Returns the player to move.
+    /// Returns the player to move, `CHANCE` at a chance node.
     #[inline]
     fn to_play(_state: &Self::State) -> u8 {
         0
+    }
+    /// Replaces `outcomes` by the outcomes of a chance node in the order of `legal_actions`, with their probabilities.
+    #[inline]
+    fn chance_outcomes(_state: &Self::State, outcomes: &mut Vec<(Action, f64)>) {
+        outcomes.clear();
+    }
+    /// Returns player 0's reward for the move, or outcome, that led to the position.
+    #[inline]
+    fn reward(_state: &Self::State) -> f64 {
+        0.0
+    }
+    /// Plays outcomes by their probabilities up to a decision or the end; returns the sum of player 0's rewards.
+    #[inline]
+    fn play_outcomes(_state: &mut Self::State, _random: &mut Random) -> f64 {
+        0.0
     }
     /// Returns the result for player 0 if the game is over below the root of a search.
     #[inline]
@@ -40,10 +63,10 @@ pub trait World: Send + Sync + 'static {
     fn legal_actions(_state: &Self::State, actions: &mut Vec<Action>) {
         actions.clear();
     }
-    /// Plays uniformly random moves to the end; returns the result for player 0, None if `max_depth` moves do not reach the end.
+    /// Plays uniformly random moves and outcomes by their probabilities, as `Game::playout`.
     #[inline]
-    fn playout(_state: &mut Self::State, _random: &mut Random, _max_depth: u32) -> Option<i8> {
-        None
+    fn playout(_state: &mut Self::State, _random: &mut Random, _max_depth: u32) -> Playout {
+        None.into()
     }
 }
 
@@ -57,6 +80,10 @@ impl<G: Analyzed> World for Compiled<G> {
     const HAS_SLOTS: bool = false;
     const IS_LATENT: bool = false;
     const MAX_LEGAL: Option<usize> = Some(G::MAX_LEGAL);
+    const NUM_PLAYERS: usize = G::NUM_PLAYERS;
+    const HAS_REWARDS: bool = G::HAS_REWARDS;
+    const HAS_CHANCE: bool = G::HAS_CHANCE;
+    const MAX_OUTCOMES: usize = G::MAX_OUTCOMES;
 
     #[inline]
     fn play(state: &mut G, action: Action) {
@@ -67,6 +94,18 @@ impl<G: Analyzed> World for Compiled<G> {
         state.to_play()
     }
     #[inline]
+    fn chance_outcomes(state: &G, outcomes: &mut Vec<(Action, f64)>) {
+        state.chance_outcomes(outcomes);
+    }
+    #[inline]
+    fn reward(state: &G) -> f64 {
+        state.reward()
+    }
+    #[inline]
+    fn play_outcomes(state: &mut G, random: &mut Random) -> f64 {
+        state.play_outcomes(random)
+    }
+    #[inline]
     fn outcome(state: &G) -> Option<i8> {
         state.outcome_in_search()
     }
@@ -75,7 +114,7 @@ impl<G: Analyzed> World for Compiled<G> {
         state.legal_actions(actions);
     }
     #[inline]
-    fn playout(state: &mut G, random: &mut Random, max_depth: u32) -> Option<i8> {
+    fn playout(state: &mut G, random: &mut Random, max_depth: u32) -> Playout {
         state.playout(random, max_depth)
     }
 }
@@ -89,6 +128,7 @@ impl World for PythonGame {
     type Analysis = NoAnalysis;
     const HAS_SLOTS: bool = true;
     const NEEDS_STEP: bool = true;
+    const HAS_CHANCE: bool = true;
 }
 
 /// The world of a learned model: positions are hidden states under slots, without rules.

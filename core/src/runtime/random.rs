@@ -18,6 +18,8 @@ pub enum Purpose {
     Noise = 4,
     /// Gumbel variates at the root.
     Gumbel = 5,
+    /// Sampled outcomes of chance nodes.
+    Outcome = 6,
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood 2014), a bijection with good avalanche.
@@ -99,6 +101,33 @@ impl Random {
         }
     }
 
+    /// Returns the index of a weight, drawn in proportion: by the first cumulative sum above a uniform share of the total. None if
+    /// there are none. Weights are not negative and not all 0; 0 is never drawn.
+    #[inline]
+    pub fn draw(&mut self, weights: impl Iterator<Item = f64> + Clone) -> Option<usize> {
+        // Not `sum`, which starts from -0.0.
+        let mark = self.uniform() * weights.clone().fold(0.0, |total, weight| total + weight);
+        let (mut running, mut chosen) = (0.0, None);
+        for (index, weight) in weights.enumerate() {
+            if weight > 0.0 {
+                chosen = Some(index);
+            }
+            running += weight;
+            if running > mark {
+                break;
+            }
+        }
+        chosen
+    }
+
+    /// Returns what `draw` would return for positive weights, whose sums up to each `cumulative` lists.
+    #[inline]
+    pub fn draw_cumulative(&mut self, cumulative: &[f64]) -> usize {
+        let last = cumulative.len().saturating_sub(1);
+        let mark = self.uniform() * cumulative.get(last).copied().unwrap_or(0.0);
+        cumulative.iter().map(|&sum| usize::from(sum <= mark)).sum::<usize>().min(last)
+    }
+
     /// Returns a number in [0, 1) with 53 random bits.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
@@ -128,6 +157,36 @@ mod tests {
         let mut skipped = start;
         skipped.skip(1000);
         assert_eq!(skipped.next_u64(), random.next_u64());
+    }
+
+    #[test]
+    fn weights_are_drawn_in_proportion_and_zeros_never() {
+        let weights = [0.0, 0.5, 1.5, 0.0, 2.0, 0.0];
+        let (mut random, mut counts) = (Random::new(1, Purpose::Playout), [0; 6]);
+        for _ in 0..8000 {
+            counts[random.draw(weights.into_iter()).expect("weights")] += 1;
+        }
+        assert_eq!((counts[0], counts[3], counts[5]), (0, 0, 0));
+        let near = |count: i32, expected: i32| (count - expected).abs() < 150;
+        assert!(near(counts[1], 1000) && near(counts[2], 3000) && near(counts[4], 4000), "{counts:?}");
+        assert_eq!(random.draw([].into_iter()), None);
+    }
+
+    #[test]
+    fn draws_by_cumulative_sums_equal_draws_by_weights() {
+        for length in 1..40 {
+            let weights = (0..length).map(|index| if index % 2 == 0 { 0.9 } else { 0.1 } / f64::from(length));
+            let sums: Vec<f64> = weights
+                .clone()
+                .scan(0.0, |sum, weight| {
+                    *sum += weight;
+                    Some(*sum)
+                })
+                .collect();
+            let mut random = Random::new(length as u64, Purpose::Playout);
+            let mut other = random.clone();
+            assert!((0..1000).all(|_| random.draw(weights.clone()) == Some(other.draw_cumulative(&sums))));
+        }
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Backup: every edge of the path gets one visit and the value **for the player who chose it**; then proven results propagate.
 //! Signs follow the chooser, not the depth, so double moves, passes and more than two players need no special case.
 
+use crate::games::World;
+use crate::search::config::WorldConfig;
 use crate::search::path::Step;
-use crate::tree::{NodeIndex, Tree, ROOT, UNPROVEN};
+use crate::search::tree_search::SearchState;
+use crate::tree::{Backup, Edge, Link, Node, NodeIndex, Tree, ROOT, UNPROVEN};
 
 /// The lowest and highest mean value of a tree; `NO_BOUNDS` without any.
 pub(crate) type Bounds = (f64, f64);
@@ -10,26 +13,93 @@ pub(crate) type Bounds = (f64, f64);
 /// The bounds of a tree without visits.
 pub(crate) const NO_BOUNDS: Bounds = (f64::INFINITY, f64::NEG_INFINITY);
 
-/// Backs up a value for player 0 in a two-player zero-sum game without rewards.
+impl<W: World> SearchState<W> {
+    /// Backs up the values of the leaf at the end of `path`, one per player, and widens the bounds if the rule uses them.
+    #[inline]
+    pub(crate) fn back_up(&mut self, tree: &mut Tree, config: &WorldConfig<W>, path: &[Step], values: &[f64]) {
+        if config.has_plain_backup {
+            return zero_sum(tree, path, values[0]);
+        }
+        match config.backup {
+            Backup::Mean => per_player(tree, path, &mut values.to_vec(), config.discount),
+            Backup::Max => best(tree, path, values[0], config.discount),
+        }
+        if config.rule.uses_bounds() {
+            for step in path {
+                widen(&mut self.bounds, tree, step.edge);
+            }
+        }
+    }
+}
+
+/// Backs up a value for player 0 in a two-player zero-sum game without rewards and discount.
 #[inline]
-pub(crate) fn zero_sum(tree: &mut Tree, path: &[Step], value: f64) {
+fn zero_sum(tree: &mut Tree, path: &[Step], value: f64) {
     tree.root_visits += 1;
     for step in path {
         tree.visit(step.edge, if step.chooser == 0 { value } else { -value });
     }
 }
 
-/// Backs up `values`, one per player, adding the rewards of the path: `g = r + g`. Changes `values`.
-pub(crate) fn per_player(tree: &mut Tree, path: &[Step], values: &mut [f64]) {
+/// Backs up `values`, one per player, with the rewards of the path: `g = r + discount * g`. Changes `values`.
+fn per_player(tree: &mut Tree, path: &[Step], values: &mut [f64], discount: f64) {
     tree.root_visits += 1;
     for step in path.iter().rev() {
-        if let Some(child) = tree.edge(step.edge).2.child() {
-            for (value, reward) in values.iter_mut().zip(tree.rewards(child)) {
-                *value += reward;
-            }
-        }
+        before_move(tree, *step, values, discount);
         tree.visit(step.edge, values[step.chooser as usize]);
     }
+}
+
+/// Backs up the best edges' values in a game of one player (MaxUCT; Keller & Helmert 2013): an edge of the path is worth its reward
+/// plus the best visited edge of the node that it leads to, the last one `value`; a chance node is worth the mean of its outcomes. W
+/// is N times that, so that W / N is Q in every tree.
+fn best(tree: &mut Tree, path: &[Step], mut value: f64, discount: f64) {
+    tree.root_visits += 1;
+    for step in path.iter().rev() {
+        before_move(tree, *step, std::slice::from_mut(&mut value), discount);
+        let (visits, _, link) = tree.edge(step.edge);
+        tree.set_edge(step.edge, visits + 1, f64::from(visits + 1) * value, link);
+        value = best_value(tree, tree.node(step.node)).unwrap_or(value);
+    }
+}
+
+/// Turns the values after a step into those before it: `g = r + discount * g`. Outcomes of chance nodes are not discounted.
+fn before_move(tree: &Tree, step: Step, values: &mut [f64], discount: f64) {
+    let discount = if tree.node(step.node).is_chance() { 1.0 } else { discount };
+    let rewards = tree.edge(step.edge).2.child().map_or(&[][..], |child| tree.rewards(child));
+    for (player, value) in values.iter_mut().enumerate() {
+        *value = rewards.get(player).map_or(discount * *value, |reward| reward + discount * *value);
+    }
+}
+
+/// Returns the highest mean value of the visited edges of a node, and the mean of all visits of a chance node; None without visits.
+pub(crate) fn best_value(tree: &Tree, node: &Node) -> Option<f64> {
+    let edges = tree.edges(node);
+    if node.is_chance() {
+        let (sum, visits) =
+            (edges.sums[..node.opened as usize].iter().fold(0.0, |sum, value| sum + value), edges.visits.iter().sum::<u32>());
+        return (visits > 0).then(|| sum / f64::from(visits));
+    }
+    let means = edges.visits.iter().zip(edges.sums).filter(|&(&visits, _)| visits > 0).map(|(&visits, &sum)| sum / f64::from(visits));
+    means.reduce(|best, mean| if mean > best { mean } else { best })
+}
+
+/// Widens `bounds` by the mean value of an edge, if it has visits.
+fn widen(bounds: &mut Bounds, tree: &Tree, edge: Edge) {
+    let (visits, sum, _) = tree.edge(edge);
+    if visits > 0 {
+        let mean = sum / f64::from(visits);
+        *bounds = (bounds.0.min(mean), bounds.1.max(mean));
+    }
+}
+
+/// Returns the bounds of the edges of a tree.
+pub(crate) fn bounds_of(tree: &Tree) -> Bounds {
+    let mut bounds = NO_BOUNDS;
+    for node in tree.indices().map(|index| tree.node(index)) {
+        (0..node.opened as usize).for_each(|place| widen(&mut bounds, tree, node.edge(place)));
+    }
+    bounds
 }
 
 /// Backs up the value of a learned model's leaf for the player to move there: `g = r + discount * g`, negated where the player
@@ -60,7 +130,7 @@ pub(crate) fn propagate_proof(tree: &mut Tree, path: &[Step], mut before_change:
             return;
         }
         before_change(tree, *step);
-        let value = if child.to_play == step.chooser { child.proven } else { -child.proven };
+        let value = if child.owner() == step.chooser { child.proven } else { -child.proven };
         tree.set_proven(step.edge, value);
         tree.node_mut(step.node).has_proven_edge = true;
         if tree.node(step.node).proven != UNPROVEN {
@@ -73,11 +143,18 @@ pub(crate) fn propagate_proof(tree: &mut Tree, path: &[Step], mut before_change:
     }
 }
 
-/// Returns the result that the edges of `node` prove for the player to move, and its plies to the end.
+/// Returns the result that the edges of `node` prove for the player to move, and its plies to the end. A chance node is proven if all
+/// outcomes have the same result.
 pub(crate) fn solved_value(tree: &Tree, node: NodeIndex) -> Option<(i8, u16)> {
     let header = tree.node(node);
     let edges = tree.edges(header);
     let best = edges.links.iter().filter_map(|link| link.proven()).max()?;
+    if header.is_chance() {
+        let distance = |link: &Link| link.child().map_or(0, |child| tree.node(child).distance);
+        let is_common = edges.links.iter().all(|link| link.proven() == Some(best));
+        let longest = edges.links.iter().map(distance).max().unwrap_or(0);
+        return is_common.then_some((best, longest.saturating_add(1)));
+    }
     if best < 1 && edges.links.iter().any(|link| link.proven().is_none()) {
         return None;
     }

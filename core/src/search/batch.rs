@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::games::analysis::LeafAnalysis;
 use crate::games::World;
-use crate::runtime::random::fold;
+use crate::runtime::random::{fold, Purpose, Random};
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::{WorldConfig, MAX_TERMINALS_PER_GATHER};
 use crate::search::move_ordering::{order_edges, HistoryTable};
@@ -12,7 +12,7 @@ use crate::search::path::count_in_flight;
 use crate::search::pending::PendingLeaf;
 use crate::search::select::{descend, Descent, Reached};
 use crate::search::tree_search::{SearchState, Stop, ROOT_EVALUATION};
-use crate::search::{backup, expand, leaf_analysis};
+use crate::search::{backup, chance, expand, leaf_analysis};
 use crate::tree::{NodeIndex, Tree, ROOT};
 
 /// Minimum number of leaves per thread for `analyze_leaves`.
@@ -21,14 +21,16 @@ const MIN_SHARE: usize = 2;
 /// Result of one environment step.
 #[derive(Clone, Copy, Debug)]
 pub struct StepResult<'a> {
-    /// The player to move.
+    /// The player to move, or `CHANCE`.
     pub to_play: u8,
     /// The returns per player, if the game is over.
     pub returns: Option<&'a [f64]>,
     /// The rewards of the move per player; empty if the game has none.
     pub rewards: &'a [f64],
-    /// The legal actions, if the game is not over.
+    /// The legal actions, if the game is not over; at a chance node its outcomes.
     pub legal: &'a [u16],
+    /// The probabilities of the outcomes of a chance node.
+    pub probabilities: &'a [f64],
 }
 
 impl<W: World> SearchState<W> {
@@ -36,6 +38,9 @@ impl<W: World> SearchState<W> {
     /// Leaves of compiled worlds are then analyzed, on up to `threads` threads. External worlds gather one leaf at a time, because
     /// only `step` tells whether it is terminal.
     pub(crate) fn gather(&mut self, tree: &mut Tree, config: &WorldConfig<W>, threads: usize) {
+        if self.awaits_step() {
+            return;
+        }
         self.with_descent(|this, descent| {
             this.open_batch(tree, config, descent);
             while this.gather_leaf(tree, config, descent) {}
@@ -48,7 +53,7 @@ impl<W: World> SearchState<W> {
     /// Opens a batch unless one is open.
     fn open_batch(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) {
         self.prepare_root_with(tree, config, descent);
-        self.journal.begin(tree, self.simulations);
+        self.journal.begin(tree, self.simulations, self.bounds);
         if config.evaluates_root() && tree.root_visits == 0 && !backup::root_is_proven(tree) {
             if self.pending.is_empty() {
                 self.add_root(tree, descent);
@@ -115,6 +120,9 @@ impl<W: World> SearchState<W> {
             proof: None,
             hints: Vec::new(),
             trace: Vec::new(),
+            earned: 0.0,
+            weight: 1.0,
+            luck: Random::new(0, Purpose::Outcome),
         });
         // Copied, so that the thread's buffer stays in its cache.
         leaf.path.clone_from(&descent.path);
@@ -122,6 +130,14 @@ impl<W: World> SearchState<W> {
         std::mem::swap(&mut leaf.trace, &mut descent.trace);
         (leaf.simulation, leaf.key, leaf.node, leaf.slot) = (simulation, key, node, u32::MAX);
         (leaf.value, leaf.proof) = (None, None);
+        if W::NEEDS_STEP {
+            leaf.luck = descent.luck().clone();
+        }
+    }
+
+    /// Returns whether the leaf gathered last must be stepped outside, also once more behind a chance node.
+    pub(crate) fn awaits_step(&self) -> bool {
+        W::NEEDS_STEP && self.pending.last().is_some_and(|leaf| leaf.node.is_none())
     }
 
     /// Returns the nodes whose edges wait for priors.
@@ -139,7 +155,11 @@ impl<W: World> SearchState<W> {
         } else {
             let node = tree.add_node(result.to_play);
             tree.set_child(last.edge, node);
-            tree.add_edges(node, result.legal);
+            if tree.node(node).is_chance() {
+                chance::add_outcomes(tree, node, result.legal, result.probabilities.iter().copied());
+            } else {
+                tree.add_edges(node, result.legal);
+            }
             node
         };
         tree.set_slot(node, leaf.slot);
@@ -157,6 +177,12 @@ impl<W: World> SearchState<W> {
                 this.terminals += 1;
                 this.back_up_exact(tree, config, node, descent);
             });
+        } else if tree.node(node).is_chance() {
+            // The position of its outcome is the next one to step.
+            let (step, record) = chance::follow(tree, config, node, &mut leaf.luck, &mut self.journal);
+            leaf.path.push(step);
+            leaf.trace.extend(record);
+            leaf.slot = u32::MAX;
         } else {
             leaf.node = Some(node);
         }
@@ -173,8 +199,12 @@ impl<W: World> SearchState<W> {
             let played_out;
             let row = match leaf.value {
                 Some(value) => {
-                    played_out = [value, -value];
-                    &played_out[..]
+                    played_out = expand::per_player(value);
+                    &played_out[..W::NUM_PLAYERS.min(2)]
+                }
+                None if leaf.earned != 0.0 || leaf.weight != 1.0 => {
+                    played_out = expand::per_player(leaf.earned + leaf.weight * rows.next().map_or(0.0, |row| row[0]));
+                    &played_out[..W::NUM_PLAYERS.min(2)]
                 }
                 None => rows.next().unwrap_or(&[0.0, 0.0]),
             };
@@ -210,11 +240,7 @@ impl<W: World> SearchState<W> {
                     order_edges(tree, ordering, node, &leaf.hints);
                 }
             }
-            if config.has_scalar_value() {
-                backup::zero_sum(tree, &leaf.path, row[0]);
-            } else {
-                backup::per_player(tree, &leaf.path, &mut row.to_vec());
-            }
+            self.back_up(tree, config, &leaf.path, row);
             if leaf.proof.is_some() && config.solves() {
                 backup::propagate_proof(tree, &leaf.path, |_, _| {});
             }
@@ -251,8 +277,8 @@ impl<W: World> SearchState<W> {
         }
         self.pending.clear();
         let slots: Vec<Option<u32>> = tree.indices().map(|node| tree.slot(node)).collect();
-        if let Some(simulations) = self.journal.roll_back(tree) {
-            self.simulations = simulations;
+        if let Some((simulations, bounds)) = self.journal.roll_back(tree) {
+            (self.simulations, self.bounds) = (simulations, bounds);
             self.trace.retain(|row| row.simulation < simulations);
         }
         released.extend(slots.into_iter().skip(tree.num_nodes()).flatten());
@@ -284,7 +310,11 @@ fn analyze_leaves<W: World>(threads: usize, config: &WorldConfig<W>, history_tab
             leaf.proof = leaf_analysis::analyze_position::<W>(config, history_table, &leaf.state, leaf.path.len(), &mut leaf.hints);
             leaf.value = match leaf.proof {
                 Some(result) => Some(f64::from(if W::to_play(&leaf.state) == 0 { result.value } else { -result.value })),
-                None => config.evaluate(&mut leaf.state, leaf.key),
+                None => {
+                    let found = config.evaluate(&mut leaf.state, leaf.key);
+                    (leaf.earned, leaf.weight) = if found.is_whole { (0.0, 1.0) } else { (found.value, found.weight) };
+                    found.is_whole.then_some(found.value)
+                }
             };
         }
     });

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::games::analysis::LeafAnalysis;
 use crate::games::World;
+use crate::search::chance::ChanceMode;
 use crate::search::evaluate::{LeafKind, PlayoutPolicy};
 use crate::search::score::Rule;
-use crate::tree::Shape;
+use crate::tree::{Backup, Shape};
 
 /// Upper bound of the magnitude of rewards and values, so that sums do not overflow.
 pub const LARGEST_REWARD: f64 = 1e12;
@@ -43,8 +44,16 @@ macro_rules! search_config_fields {
             zero_sum: bool,
             /// Whether moves pay rewards; terminal positions then pay nothing.
             has_rewards: bool,
-            /// Discount per move where a learned model gives none.
+            /// Whether the game has chance nodes.
+            has_chance: bool,
+            /// How outcomes of chance nodes are chosen.
+            chance: ChanceMode,
+            /// Outcomes up to which a choice may be balanced.
+            chance_width: u32 = 1..=65_535,
+            /// Discount per move: `g = r + discount * g`. A learned model may give its own.
             discount: f64 = 0.0..=1.0,
+            /// What an expanded node is worth.
+            backup: Backup,
             /// Size of the action space.
             num_actions: usize = 1..=65_535,
             /// Upper bound of the positions of a tree; None: unlimited.
@@ -112,6 +121,8 @@ pub struct WorldConfig<W: World> {
     pub(crate) max_positions: usize,
     /// Upper bound of the bytes of a tree.
     pub(crate) max_tree_bytes: usize,
+    /// Whether one value per leaf is backed up as it is, with alternating sign: no rewards, no discount, no bounds, means.
+    pub(crate) has_plain_backup: bool,
 }
 
 impl<W: World> Deref for WorldConfig<W> {
@@ -142,12 +153,22 @@ impl<W: World> WorldConfig<W> {
         if W::IS_LATENT && !(1..=2).contains(&config.num_players) {
             return refuse(format!("num_players must be 1 or 2 with a learned model, not {}", config.num_players));
         }
-        let this = Self {
+        if config.backup == Backup::Max {
+            if config.num_players != 1 {
+                return refuse(format!("backup \"max\" is for games of one player, not {}", config.num_players));
+            }
+            if W::IS_LATENT || config.rule.sequential_halving().is_some() {
+                return refuse("backup \"max\" is neither for learned models nor for sequential halving");
+            }
+        }
+        let mut this = Self {
+            has_plain_backup: false,
             analysis,
             max_positions: config.max_nodes.unwrap_or(usize::MAX),
             max_tree_bytes: config.max_bytes.unwrap_or(usize::MAX),
             config,
         };
+        this.has_plain_backup = this.has_scalar_value() && this.discount == 1.0 && !this.rule.uses_bounds();
         if this.forced_depth > 0 && !this.has_scalar_value() {
             return refuse("forced_depth needs a zero-sum game of two players without rewards");
         }
@@ -173,17 +194,30 @@ impl<W: World> WorldConfig<W> {
         self.solve && self.has_scalar_value()
     }
 
+    /// Returns the upper bound of the nodes that a simulation adds, beyond which trees may grow by further chance nodes in a row.
+    #[inline]
+    #[must_use]
+    pub(crate) fn nodes_per_simulation(&self) -> usize {
+        if W::HAS_CHANCE && self.has_chance {
+            2
+        } else {
+            1
+        }
+    }
+
     /// Returns what a tree of this search stores.
     #[must_use]
     pub(crate) fn shape(&self) -> Shape {
         Shape {
-            max_edges: W::MAX_LEGAL.map_or(self.num_actions, |most| most.min(self.num_actions)),
+            max_edges: W::MAX_LEGAL.map_or(self.num_actions, |most| most.min(self.num_actions)).max(W::MAX_OUTCOMES),
             players: self.num_players,
             count_in_flight: self.in_flight > 1,
             slots: W::HAS_SLOTS,
             reward_width: if self.has_rewards && !W::IS_LATENT { self.num_players } else { 0 },
             model_columns: W::IS_LATENT,
             player_values: !self.has_scalar_value() && !W::IS_LATENT,
+            discount: if W::IS_LATENT { 1.0 } else { self.discount },
+            backup: self.backup,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Evaluation of leaves inside the engine.
 
 use crate::games::analysis::LeafAnalysis;
-use crate::games::{Action, World};
+use crate::games::{Action, Playout, World};
 use crate::runtime::random::{Purpose, Random};
 use crate::search::config::WorldConfig;
 
@@ -38,51 +38,104 @@ impl PlayoutPolicy {
     pub const NAMES: [(Option<&'static str>, Self); 2] = [(Some("random"), Self::Random), (Some("decisive"), Self::Decisive)];
 }
 
+/// The value of a leaf by the engine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeafValue {
+    /// The value for player 0; if it is not whole, the rewards of a playout that was cut off.
+    pub value: f64,
+    /// The discount of the state as it is left.
+    pub weight: f64,
+    /// Whether it is the whole value. Otherwise the external evaluator values the state as it is left: after a playout of at most
+    /// `max_depth` moves.
+    pub is_whole: bool,
+}
+
 impl<W: World> WorldConfig<W> {
-    /// Evaluates the leaf `state`, changing it. Returns the value for player 0, or None if the external evaluator must value `state`
-    /// as it is left: after a playout of at most `max_depth` moves.
+    /// Evaluates the leaf `state`, changing it.
     #[inline]
-    pub(crate) fn evaluate(&self, state: &mut W::State, simulation_key: u64) -> Option<f64> {
+    pub(crate) fn evaluate(&self, state: &mut W::State, simulation_key: u64) -> LeafValue {
+        let known = |value| LeafValue { value, weight: 1.0, is_whole: true };
         let mut random = Random::new(simulation_key, Purpose::Playout);
-        let mut playout = |max_depth| playout::<W>(state, self.playout_policy, &mut random, max_depth).map(f64::from);
+        let mut weight = 1.0;
+        let mut playout = |max_depth| match self.discount {
+            1.0 => playout::<W>(state, self.playout_policy, &mut random, max_depth),
+            discount => discounted::<W>(state, self.playout_policy, &mut random, max_depth, discount, &mut weight),
+        };
         match self.leaf {
             // One that `max_depth` cuts off scores 0.
-            LeafKind::Playout => Some(playout(self.max_depth.unwrap_or(u32::MAX)).unwrap_or(0.0)),
-            LeafKind::Zero => Some(0.0),
+            LeafKind::Playout => {
+                let played = playout(self.max_depth.unwrap_or(u32::MAX));
+                known(played.rewards + weight * f64::from(played.result.unwrap_or(0)))
+            }
+            LeafKind::Zero => known(0.0),
             LeafKind::Static => {
                 let value = self.analysis.as_deref().map_or(0.0, |analysis| analysis.value(state));
-                Some(if W::to_play(state) == 0 { value } else { -value })
+                known(if W::to_play(state) == 0 { value } else { -value })
             }
-            LeafKind::External => self.max_depth.filter(|&most| most > 0).and_then(playout),
+            LeafKind::External => match self.max_depth {
+                Some(most) if most > 0 => {
+                    let played = playout(most);
+                    let value = played.rewards + weight * f64::from(played.result.unwrap_or(0));
+                    LeafValue { value, weight, is_whole: played.result.is_some() }
+                }
+                _ => LeafValue { value: 0.0, weight, is_whole: false },
+            },
         }
     }
 }
 
-/// Plays to the end; returns the result for player 0, or None if `max_depth` moves did not reach it. `state` is the last position.
+/// Plays to the end, or for `max_depth` moves (outcomes of chance nodes are none). `state` is the last position.
 #[inline]
-pub fn playout<W: World>(state: &mut W::State, policy: PlayoutPolicy, random: &mut Random, max_depth: u32) -> Option<i8> {
+pub fn playout<W: World>(state: &mut W::State, policy: PlayoutPolicy, random: &mut Random, max_depth: u32) -> Playout {
     match policy {
         PlayoutPolicy::Random => W::playout(state, random, max_depth),
         PlayoutPolicy::Decisive => decisive::<W>(state, random, max_depth),
     }
 }
 
-fn decisive<W: World>(state: &mut W::State, random: &mut Random, max_depth: u32) -> Option<i8> {
+fn decisive<W: World>(state: &mut W::State, random: &mut Random, max_depth: u32) -> Playout {
+    discounted::<W>(state, PlayoutPolicy::Decisive, random, max_depth, 1.0, &mut 1.0)
+}
+
+/// `playout` with a discount per move, by which rewards are multiplied; `weight` becomes that of the last position, by which its
+/// value must be. Plays the same moves as `World::playout`.
+#[inline(never)]
+fn discounted<W: World>(
+    state: &mut W::State,
+    policy: PlayoutPolicy,
+    random: &mut Random,
+    max_depth: u32,
+    discount: f64,
+    weight: &mut f64,
+) -> Playout {
     let mut legal: Vec<Action> = Vec::new();
     let mut after = state.clone();
+    let mut rewards = W::play_outcomes(state, random);
     for _ in 0..max_depth {
         if let Some(result) = W::outcome(state) {
-            return Some(result);
+            return Playout { result: Some(result), rewards };
         }
         W::legal_actions(state, &mut legal);
-        let winning = if W::to_play(state) == 0 { 1 } else { -1 };
-        let won = legal.iter().copied().find(|&action| {
-            after.clone_from(state);
-            W::play(&mut after, action);
-            W::outcome(&after) == Some(winning)
-        });
+        let won = match policy {
+            PlayoutPolicy::Random => None,
+            PlayoutPolicy::Decisive => {
+                let winning = if W::to_play(state) == 0 { 1 } else { -1 };
+                legal.iter().copied().find(|&action| {
+                    after.clone_from(state);
+                    W::play(&mut after, action);
+                    W::outcome(&after) == Some(winning)
+                })
+            }
+        };
         let action = won.unwrap_or_else(|| legal[random.choose(legal.len() as u32) as usize]);
         W::play(state, action);
+        if W::HAS_REWARDS {
+            rewards += *weight * W::reward(state);
+        }
+        *weight *= discount;
+        if W::HAS_CHANCE {
+            rewards += *weight * W::play_outcomes(state, random);
+        }
     }
-    W::outcome(state)
+    Playout { result: W::outcome(state), rewards }
 }

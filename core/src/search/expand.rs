@@ -2,13 +2,18 @@
 
 use crate::games::analysis::ProvenResult;
 use crate::games::World;
+use crate::search::chance::{self, owner_in};
 use crate::search::config::WorldConfig;
 use crate::solvers::forced_moves;
-use crate::tree::{Edge, Node, NodeIndex, Tree};
+use crate::tree::{Edge, Node, NodeIndex, Tree, CHANCE};
 
 /// Adds the root of a compiled world's tree, restricted to the legal moves in `among` if given.
 pub(crate) fn root<W: World>(tree: &mut Tree, config: &WorldConfig<W>, state: &W::State, legal: &mut Vec<u16>, among: Option<&[u16]>) {
     let root = tree.add_node(W::to_play(state));
+    if chance::is_chance::<W>(state) {
+        chance::expand::<W>(tree, root, state, legal, &mut Vec::new());
+        return;
+    }
     legal_edges::<W>(tree, state, root, legal, among, config.forced_depth > 0);
 }
 
@@ -16,8 +21,38 @@ pub(crate) fn root<W: World>(tree: &mut Tree, config: &WorldConfig<W>, state: &W
 pub(crate) fn leaf<W: World>(tree: &mut Tree, state: &W::State, edge: Edge, legal: &mut Vec<u16>, only_forced_moves: bool) -> NodeIndex {
     let node = tree.add_node(W::to_play(state));
     tree.set_child(edge, node);
+    set_reward::<W>(tree, node, state);
     legal_edges::<W>(tree, state, node, legal, None, only_forced_moves);
     node
+}
+
+/// Adds a chance node of a compiled world, with its edges.
+pub(crate) fn chance_node<W: World>(
+    tree: &mut Tree,
+    state: &W::State,
+    edge: Edge,
+    legal: &mut Vec<u16>,
+    outcomes: &mut Vec<(u16, f64)>,
+) -> NodeIndex {
+    let node = tree.add_node(CHANCE);
+    tree.set_child(edge, node);
+    set_reward::<W>(tree, node, state);
+    chance::expand::<W>(tree, node, state, legal, outcomes);
+    node
+}
+
+/// Stores the reward of the move to the new node `node` of a compiled world, if its game has rewards.
+#[inline]
+pub(crate) fn set_reward<W: World>(tree: &mut Tree, node: NodeIndex, state: &W::State) {
+    if W::HAS_REWARDS {
+        tree.set_rewards(node, &per_player(W::reward(state))[..W::NUM_PLAYERS.min(2)]);
+    }
+}
+
+/// Returns the numbers of both players of a compiled world, of which a game of one player has the first.
+#[inline(always)]
+pub(crate) const fn per_player(first: f64) -> [f64; 2] {
+    [first, -first]
 }
 
 /// Sets uniform priors.
@@ -40,8 +75,8 @@ pub(crate) fn second_visit<W: World>(
     let to_play = W::to_play(state);
     let (visits, sum, _) = tree.edge(edge);
     let node = tree.add_node(to_play);
-    let mean = sum / f64::from(visits.max(1));
-    tree.node_mut(node).raw_value = if to_play == parent.to_play { mean } else { -mean };
+    let mean = sum / f64::from(visits.max(1)) / tree.shape().discount;
+    tree.node_mut(node).raw_value = if to_play == owner_in::<W>(parent.to_play) { mean } else { -mean };
     tree.set_child(edge, node);
     legal_edges::<W>(tree, state, node, legal, None, only_forced_moves);
     node

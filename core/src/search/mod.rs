@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod batch;
+pub(crate) mod chance;
 pub(crate) mod config;
 pub(crate) mod evaluate;
 pub(crate) mod expand;

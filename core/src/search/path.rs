@@ -10,7 +10,7 @@ pub(crate) struct Step {
     pub(crate) node: NodeIndex,
     /// The chosen edge.
     pub(crate) edge: Edge,
-    /// The player who chose.
+    /// The player who chose; player 0 for an outcome of chance.
     pub(crate) chooser: u8,
 }
 

@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::games::analysis::{MoveHint, ProvenResult};
+use crate::runtime::random::Random;
 use crate::search::path::{Step, TraceStep};
 use crate::tree::NodeIndex;
 
@@ -23,6 +24,11 @@ pub(crate) struct PendingLeaf<S> {
     pub slot: u32,
     /// Its value for player 0, if known without the external evaluator.
     pub value: Option<f64>,
+    /// Rewards of player 0 in a playout from the leaf to the position to evaluate, and the discount there (compiled worlds).
+    pub earned: f64,
+    pub weight: f64,
+    /// Random numbers of the outcomes on its way (external worlds).
+    pub luck: Random,
     /// Its forced result, if the analysis found one.
     pub proof: Option<ProvenResult>,
     /// Hints of its legal moves, in searches that order moves.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::runtime::random::{fold, Purpose, Random};
-use crate::search::score::{gumbel, CompletedQ};
+use crate::search::score::{gumbel, node_value, CompletedQ};
 use crate::search::sequential_halving::Schedule;
 use crate::solvers::minimax::Verdict;
-use crate::tree::{Edges, Tree, ROOT, UNPROVEN};
+use crate::tree::{Backup, Edges, Tree, ROOT, UNPROVEN};
 
 /// Data that determine move and policy of a Gumbel search, instead of visits.
 #[derive(Clone, Debug)]
@@ -178,7 +178,7 @@ fn guarded(tree: &Tree, verdicts: &[(u16, Verdict)], random: &mut Random) -> usi
     chosen
 }
 
-/// Returns the value of the root for the player to move: exact if proven, else the mean of the backed up values.
+/// Returns the value of the root for the player to move: exact if proven, else the mean of the backed up values, or the best edge's.
 #[must_use]
 pub(crate) fn value(tree: &Tree) -> f64 {
     let root = tree.node(ROOT);
@@ -187,6 +187,9 @@ pub(crate) fn value(tree: &Tree) -> f64 {
     }
     if tree.root_visits == 0 {
         return root.raw_value;
+    }
+    if tree.shape().backup == Backup::Max {
+        return node_value(tree, root);
     }
     let sum: f64 = tree.edges(root).sums.iter().sum();
     (root.raw_value + sum) / f64::from(tree.root_visits)
@@ -213,7 +216,7 @@ pub(crate) fn values(tree: &Tree) -> Vec<f64> {
 /// Returns the sum of the values backed up to the root, for each player. A visit of a node that is no visit of one of its edges
 /// contributed the node's `Tree::returns`.
 fn sums_per_player(tree: &Tree) -> Vec<f64> {
-    let players = tree.shape().players;
+    let (players, discount) = (tree.shape().players, tree.shape().discount);
     let mut visits = vec![0u32; tree.num_nodes()];
     visits[ROOT as usize] = tree.root_visits;
     for node in tree.indices() {
@@ -232,7 +235,8 @@ fn sums_per_player(tree: &Tree) -> Vec<f64> {
         let mut total: Vec<f64> = tree.returns(node).iter().map(|value| own * value).collect();
         for child in edges.links.iter().filter_map(|link| link.child()) {
             let below = &sums[child as usize * players..(child as usize + 1) * players];
-            total.iter_mut().zip(below).for_each(|(sum, below)| *sum += below);
+            let discount = if tree.node(node).is_chance() { 1.0 } else { discount };
+            total.iter_mut().zip(below).for_each(|(sum, below)| *sum += discount * below);
             let count = f64::from(visits[child as usize]);
             total.iter_mut().zip(tree.rewards(child)).for_each(|(sum, reward)| *sum += count * reward);
         }
@@ -257,7 +261,8 @@ pub(crate) fn principal_variation(tree: &Tree, proof_line: &[u16], first: usize)
         line.push(edges.actions[at]);
         let Some(child) = edges.links[at].child() else { break };
         node = tree.node(child);
-        place = line_place(tree, &tree.edges(node), node.proven);
+        // Chance does not choose the shortest way: its line is the most visited one.
+        place = line_place(tree, &tree.edges(node), if node.is_chance() { UNPROVEN } else { node.proven });
     }
     line
 }

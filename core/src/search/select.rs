@@ -9,12 +9,13 @@ use crate::runtime::random::{Purpose, Random};
 #[cfg(target_arch = "x86_64")]
 use crate::runtime::simd;
 use crate::search::backup::{Bounds, NO_BOUNDS};
+use crate::search::chance::owner_in;
 use crate::search::config::WorldConfig;
-use crate::search::expand;
 use crate::search::path::{Step, TraceStep};
 use crate::search::score::{Choice, ANY, LOG_PUCT, PUCT};
 use crate::search::terms::{ChoiceTerms, RecordedChoice};
 use crate::search::tree_search::SearchState;
+use crate::search::{chance, expand};
 use crate::tree::journal::Journal;
 use crate::tree::{NodeIndex, Tree, ROOT};
 
@@ -44,6 +45,8 @@ pub(crate) struct Descent<S> {
     pub scheduled_terms: Option<ChoiceTerms>,
     /// The scores of the last choice.
     pub scores: Vec<f64>,
+    /// Outcomes of the last expanded chance node.
+    pub outcomes: Vec<(u16, f64)>,
     /// Hints of the legal moves at the end of the path.
     pub hints: Vec<MoveHint>,
     cursor: Cursor,
@@ -62,6 +65,8 @@ struct Cursor {
     forced_depth: u8,
     bounds: Bounds,
     random: Random,
+    /// Random numbers of outcomes of chance.
+    luck: Random,
 }
 
 impl<S> Descent<S> {
@@ -75,6 +80,7 @@ impl<S> Descent<S> {
             forced_depth: 0,
             bounds: NO_BOUNDS,
             random: Random::new(0, Purpose::Select),
+            luck: Random::new(0, Purpose::Outcome),
         };
         Self {
             path: Vec::new(),
@@ -83,9 +89,15 @@ impl<S> Descent<S> {
             trace: Vec::new(),
             scheduled_terms: None,
             scores: Vec::new(),
+            outcomes: Vec::new(),
             hints: Vec::new(),
             cursor,
         }
+    }
+
+    /// Returns the random numbers of the outcomes that may follow.
+    pub(crate) fn luck(&self) -> &Random {
+        &self.cursor.luck
     }
 }
 
@@ -119,6 +131,7 @@ impl<W: World> SearchState<W> {
             forced_depth: self.forced_depth,
             bounds: self.bounds,
             random: Random::new(key, Purpose::Select),
+            luck: if W::HAS_CHANCE { Random::new(key, Purpose::Outcome) } else { descent.cursor.luck.clone() },
         };
     }
 
@@ -211,17 +224,19 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
 ) -> Option<Reached> {
     let index = descent.cursor.node;
     let node = *tree.node(index);
+    let is_chance = W::HAS_CHANCE && node.is_chance();
     if !descent.path.is_empty() {
         if node.is_exact() {
             return Some(Reached::Exact(index));
         }
-        if descent.cursor.edge_visits == 0 {
+        if descent.cursor.edge_visits == 0 && !is_chance {
             return Some(Reached::InFlight);
         }
     }
     let visits = descent.cursor.visits;
     let in_prefix = node.opened < u16::from(node.ordered_prefix);
     let place = match descent.cursor.scheduled_edge.take() {
+        _ if is_chance => chance::choose(tree, config, &node, &mut descent.cursor.luck),
         Some(place) => place,
         None if in_prefix => node.opened as usize,
         None => {
@@ -250,11 +265,17 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
         journal.swap(node.edge(node.opened as usize), edge);
         edge = tree.open(index, edge);
     }
-    descent.path.push(Step { node: index, edge, chooser: node.to_play });
+    descent.path.push(Step { node: index, edge, chooser: owner_in::<W>(node.to_play) });
     if !W::HAS_SLOTS {
         W::play(&mut descent.state, tree.action(edge));
     }
     if is_untried {
+        if !W::HAS_SLOTS && chance::is_chance::<W>(&descent.state) && W::outcome(&descent.state).is_none() {
+            journal.edge(tree, edge);
+            descent.cursor.node = expand::chance_node::<W>(tree, &descent.state, edge, &mut descent.legal, &mut descent.outcomes);
+            (descent.cursor.edge_visits, descent.cursor.visits) = (0, 0);
+            return None;
+        }
         return Some(Reached::New);
     }
     let (edge_visits, link) = tree.visits_and_link(edge);
@@ -277,6 +298,10 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
 #[inline(never)]
 fn record<W: World>(tree: &Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>, place: usize) {
     let Cursor { node: index, visits, bounds, .. } = descent.cursor;
+    if tree.node(index).is_chance() {
+        descent.trace.push(chance::recorded(tree, config, tree.node(index), visits, place));
+        return;
+    }
     let choice = RecordedChoice::new(tree, config, index, visits, bounds);
     let (node, actions) = (choice.node, choice.edges().actions);
     let in_prefix = node.opened < u16::from(node.ordered_prefix);

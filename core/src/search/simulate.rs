@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::games::analysis::{LeafAnalysis, ProvenResult};
 use crate::games::World;
 use crate::runtime::random::fold;
+use crate::search::chance::owner_in;
 use crate::search::config::WorldConfig;
 use crate::search::evaluate::LeafKind;
 use crate::search::move_ordering::order_edges;
@@ -50,19 +51,26 @@ impl<W: World> SearchState<W> {
             self.back_up_proof(tree, config, result, descent);
         } else {
             let node = self.expand_leaf(tree, config, descent);
-            let value = config.evaluate(&mut descent.state, key).unwrap_or(0.0);
+            let value = config.evaluate(&mut descent.state, key).value;
             let ordering = config.analysis.as_deref().and_then(LeafAnalysis::ordering);
+            let mut values = expand::per_player(value);
+            let values = &mut values[..W::NUM_PLAYERS.min(2)];
             if let Some(node) = node {
-                expand::uniform_priors(tree, node);
+                if config.rule.uses_priors() {
+                    expand::uniform_priors(tree, node);
+                }
                 set_raw(tree, node, value);
+                if !is_scalar::<W>() {
+                    tree.set_returns(node, values);
+                }
                 if let Some(ordering) = &ordering {
                     order_edges(tree, ordering, node, &descent.hints);
                 }
             }
-            backup::zero_sum(tree, &descent.path, value);
             if config.trace {
-                self.record(self.simulations, &mut descent.trace, &[value, -value]);
+                self.record(self.simulations, &mut descent.trace, values);
             }
+            self.back_up(tree, config, &descent.path, values);
             self.simulations += 1;
             if let Some(ordering) = &ordering {
                 self.history_table.update(tree, ordering, config.num_actions, &descent.path, value);
@@ -110,9 +118,12 @@ impl<W: World> SearchState<W> {
             let _ = self.analyze(config, descent);
             leaf_analysis::restrict_hints::<W>(tree, &self.root, &mut descent.hints);
             let key = fold(self.key, ROOT_EVALUATION);
-            let value = config.evaluate(&mut descent.state, key).unwrap_or(0.0);
+            let value = config.evaluate(&mut descent.state, key).value;
             expand::uniform_priors(tree, ROOT);
             set_raw(tree, ROOT, value);
+            if !is_scalar::<W>() {
+                tree.set_returns(ROOT, &expand::per_player(value)[..W::NUM_PLAYERS.min(2)]);
+            }
             if let Some(ordering) = config.analysis.as_deref().and_then(LeafAnalysis::ordering) {
                 order_edges(tree, &ordering, ROOT, &descent.hints);
             }
@@ -131,9 +142,10 @@ impl<W: World> SearchState<W> {
         }
     }
 
-    /// Adds the node and edges of a new position of a compiled world, if moves have priors.
+    /// Adds the node and edges of a new position of a compiled world, unless a leaf is stored without (UCT in two-player zero-sum games).
     pub(crate) fn expand_leaf(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> Option<NodeIndex> {
-        if !config.rule.uses_priors() {
+        // Rewards are stored in nodes: games with them, as those of one player, have no leaves without a node.
+        if !config.rule.uses_priors() && is_scalar::<W>() {
             return None;
         }
         let last = *descent.path.last()?;
@@ -152,7 +164,10 @@ impl<W: World> SearchState<W> {
         let result = f64::from(W::outcome(&descent.state)?);
         let edge = descent.path.last()?.edge;
         self.journal.edge(tree, edge);
-        Some(expand::terminal(tree, config, edge, W::to_play(&descent.state), &[result, -result]))
+        let returns = &expand::per_player(result)[..W::NUM_PLAYERS.min(2)];
+        let node = expand::terminal(tree, config, edge, owner_in::<W>(W::to_play(&descent.state)), returns);
+        expand::set_reward::<W>(tree, node, &descent.state);
+        Some(node)
     }
 
     /// Records a simulation.
@@ -185,9 +200,10 @@ impl<W: World> SearchState<W> {
         }
         if config.has_scalar_value() {
             let value = header.exact();
-            backup::zero_sum(tree, &descent.path, if header.to_play == 0 { value } else { -value });
+            let value = if owner_in::<W>(header.to_play) == 0 { value } else { -value };
+            self.back_up(tree, config, &descent.path, &[value, -value]);
         } else {
-            backup::per_player(tree, &descent.path, &mut exact_values(tree, config, node));
+            self.back_up(tree, config, &descent.path, &exact_values(tree, config, node));
         }
         if header.proven != UNPROVEN && config.solves() {
             let journal = &mut self.journal;
@@ -212,6 +228,12 @@ fn exact_values<W: World>(tree: &Tree, config: &WorldConfig<W>, node: NodeIndex)
     if !config.has_scalar_value() {
         return tree.returns(node).to_vec();
     }
-    let value = if header.to_play == 0 { header.exact() } else { -header.exact() };
+    let value = if owner_in::<W>(header.to_play) == 0 { header.exact() } else { -header.exact() };
     vec![value, -value]
+}
+
+/// Returns whether one number values a position of a compiled world for both players.
+#[inline(always)]
+pub(crate) const fn is_scalar<W: World>() -> bool {
+    W::NUM_PLAYERS == 2 && !W::HAS_REWARDS
 }

@@ -180,7 +180,7 @@ pub struct ChoiceTerms {
 
 impl ChoiceTerms {
     /// Makes the terms of a choice of those of its edges, which have the same names.
-    fn new(shared: Terms, edges: impl Iterator<Item = Terms>) -> Self {
+    pub(crate) fn new(shared: Terms, edges: impl Iterator<Item = Terms>) -> Self {
         let mut names = Vec::new();
         let edges = edges.map(|terms| {
             names = terms.iter().map(|&(name, _)| name).collect();

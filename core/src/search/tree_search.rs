@@ -235,11 +235,14 @@ impl<W: World> TreeSearch<W> {
         self.search_state.reset_schedules();
     }
 
-    /// Replaces the tree, keeping key and number of simulations; resets what belonged to the old root.
+    /// Replaces the tree, keeping key and number of simulations; resets what belonged to the old root. Bounds are those of the kept
+    /// edges, and of none in trees of learned models, as in mctx and the MuZero specification.
     pub fn replace_tree(&mut self, tree: Tree, forced_depth: u8) {
-        self.tree = Arc::new(tree);
         let state = &mut self.search_state;
-        (state.forced_depth, state.bounds, state.root_state) = (forced_depth, NO_BOUNDS, None);
+        let keeps_bounds = state.bounds != NO_BOUNDS && !tree.shape().model_columns;
+        let bounds = if keeps_bounds { backup::bounds_of(&tree) } else { NO_BOUNDS };
+        (state.forced_depth, state.bounds, state.root_state) = (forced_depth, bounds, None);
+        self.tree = Arc::new(tree);
     }
 }
 
@@ -251,7 +254,7 @@ impl<W: World> SearchState<W> {
         let started = self.simulations + self.pending.len() as u64;
         started < self.simulation_limit
             && tree.node(ROOT).proven == UNPROVEN
-            && tree.has_room(self.pending.len() + 1, config.max_tree_bytes, config.max_positions)
+            && tree.has_room((self.pending.len() + 1) * config.nodes_per_simulation(), config.max_tree_bytes, config.max_positions)
             && !(config.early_stop && started % SIMULATIONS_PER_CHECK == 0 && self.leader_cannot_be_overtaken(tree))
     }
 

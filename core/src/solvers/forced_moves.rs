@@ -2,7 +2,7 @@
 //!
 //! Only moves that lose at once are dropped, and only while another remains, so the game-theoretic value does not change.
 
-use crate::games::{Action, World};
+use crate::games::{Action, World, CHANCE};
 
 /// Returns whether the player to move has a winning move.
 fn can_win_at_once<W: World>(state: &W::State, actions: &mut Vec<Action>) -> bool {
@@ -36,6 +36,8 @@ pub fn keep_forced<W: World>(state: &W::State, legal: &mut Vec<Action>) {
             W::play(&mut after, action);
             match W::outcome(&after) {
                 Some(result) => result * sign(mover) >= 0,
+                // Chance is no opponent, and nothing is forced behind it.
+                None if W::HAS_CHANCE && W::to_play(&after) == CHANCE => true,
                 None => W::to_play(&after) == mover || !can_win_at_once::<W>(&after, &mut replies),
             }
         })

@@ -1,7 +1,7 @@
 //! Depth-limited minimax over terminal positions, which guards the root move of UCT (`minimax_depth`). Returns proofs only, within
-//! a node budget.
+//! a node budget. Nothing is proven behind a chance node.
 
-use crate::games::{Action, World};
+use crate::games::{Action, World, CHANCE};
 
 /// Node budget; moves undecided by then are `Unknown`.
 const NODE_BUDGET: u32 = 1 << 20;
@@ -59,7 +59,7 @@ fn solve<W: World>(state: &W::State, depth: u32, player: u8, budget: &mut Budget
     if let Some(result) = W::outcome(state) {
         return Some(result * (1 - 2 * player as i8));
     }
-    if depth == 0 {
+    if depth == 0 || W::HAS_CHANCE && W::to_play(state) == CHANCE {
         return Some(0);
     }
     let mut legal = Vec::new();

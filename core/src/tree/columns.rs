@@ -60,6 +60,17 @@ impl Columns {
             + (self.rewards.capacity() + self.returns.capacity() + 2 * self.reward_discounts.capacity()) * 8
     }
 
+    /// Returns the bytes that the columns grow by for `nodes` nodes: a full vector doubles.
+    pub(super) fn growth(&self, shape: Shape, nodes: usize) -> usize {
+        let doubled = |capacity: usize, needed: usize| if needed > capacity { capacity.max(needed - capacity) } else { 0 };
+        let [slots, rewards, returns, reward_discounts, masses] = self.capacities();
+        let doubles = doubled(rewards, nodes * shape.reward_width)
+            + doubled(returns, nodes * shape.players * usize::from(shape.player_values))
+            + 2 * doubled(reward_discounts, nodes * usize::from(shape.model_columns));
+        let words = doubled(slots, nodes * usize::from(shape.slots)) + doubled(masses, nodes * usize::from(shape.model_columns));
+        8 * doubles + 4 * words
+    }
+
     pub(super) fn bytes_per_node(shape: Shape) -> usize {
         4 * usize::from(shape.slots)
             + 8 * (shape.reward_width + shape.players * usize::from(shape.player_values))

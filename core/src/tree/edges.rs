@@ -104,10 +104,14 @@ pub struct OrderedEdge {
 pub(super) struct Mark {
     used: u32,
     stored: u32,
+    longest_run: u32,
 }
 
 /// Runs of edges in blocks of words. A run of n edges at word w has, in elements of each type, W at w, N at 2w + 2n,
 /// P at 2w + 3n, links at 2w + 4n, actions at 4w + 10n, leaves in flight at 4w + 11n.
+///
+/// A run longer than a block (a chance node may have more outcomes than a node has actions) is alone in a longer block; empty blocks
+/// behind it keep the index of every later word.
 #[derive(Clone, Debug)]
 pub(super) struct EdgeArena {
     /// Unused parts are never touched.
@@ -118,6 +122,8 @@ pub(super) struct EdgeArena {
     /// Edges in use.
     stored: u32,
     longest_run: usize,
+    /// Whether a run is longer than a block.
+    has_long_runs: bool,
     counts_in_flight: bool,
 }
 
@@ -132,6 +138,7 @@ impl EdgeArena {
             used: 0,
             stored: 0,
             longest_run,
+            has_long_runs: false,
             counts_in_flight,
         }
     }
@@ -167,9 +174,12 @@ impl EdgeArena {
         let free = (self.blocks.len() << self.block_bits) - self.used as usize;
         if runs == 1 {
             // The common case, once per simulation.
-            return usize::from(free < self.longest_run);
+            return if free >= self.longest_run { 0 } else { self.longest_run.div_ceil(1 << self.block_bits) };
         }
         let per_block = (1usize << self.block_bits) / self.longest_run;
+        if per_block == 0 {
+            return runs * self.longest_run.div_ceil(1 << self.block_bits);
+        }
         runs.saturating_sub(free / self.longest_run).div_ceil(per_block)
     }
 
@@ -178,18 +188,28 @@ impl EdgeArena {
     }
 
     pub(super) fn mark(&self) -> Mark {
-        Mark { used: self.used, stored: self.stored }
+        Mark { used: self.used, stored: self.stored, longest_run: self.longest_run as u32 }
     }
 
     pub(super) fn truncate(&mut self, mark: Mark) {
         self.used = mark.used;
         self.stored = mark.stored;
+        self.longest_run = mark.longest_run as usize;
+        if self.has_long_runs {
+            // The place of a dropped long run holds a long block, or none.
+            self.blocks.truncate(self.used.div_ceil(1 << self.block_bits) as usize);
+            self.has_long_runs = self.blocks.iter().any(|block| block.is_empty());
+        }
     }
 
     /// Reserves a run; returns its first word.
     fn reserve(&mut self, count: usize) -> u32 {
         let words = words(count, self.counts_in_flight);
         let block_words = 1usize << self.block_bits;
+        self.longest_run = self.longest_run.max(words);
+        if words > block_words {
+            return self.reserve_long(count, words);
+        }
         if (self.used as usize & (block_words - 1)) + words > block_words {
             // A run must not straddle two blocks: the end of this one stays unused.
             self.used = ((self.used >> self.block_bits) + 1) << self.block_bits;
@@ -201,6 +221,22 @@ impl EdgeArena {
         self.used += words as u32;
         self.stored += count as u32;
         first
+    }
+
+    /// Reserves a run longer than a block; returns its first word. The rest of its blocks stays unused.
+    #[cold]
+    fn reserve_long(&mut self, count: usize, words: usize) -> u32 {
+        let block_words = 1usize << self.block_bits;
+        let first = (self.used as usize).div_ceil(block_words);
+        let number = words.div_ceil(block_words);
+        // Blocks beyond those in use may be there, but not contiguous ones.
+        self.blocks.truncate(first);
+        self.blocks.push(Block::new(number * block_words));
+        self.blocks.extend((1..number).map(|_| Block::new(0)));
+        self.has_long_runs = true;
+        self.used = ((first + number) << self.block_bits) as u32;
+        self.stored += count as u32;
+        (first << self.block_bits) as u32
     }
 
     /// Adds a run of untried edges; returns its first word.

@@ -5,7 +5,7 @@
 
 use super::columns::{Columns, RewardDiscount};
 use super::node::UNKNOWN;
-use super::{Link, Node, Shape, Tree, ROOT, UNPROVEN};
+use super::{Backup, Link, Node, Shape, Tree, CHANCE, ROOT, UNPROVEN};
 use crate::error::Error;
 
 /// Calls `$then!` with the columns of a tree: documentation, name, name in files, type, and entries per node or edge.
@@ -22,7 +22,7 @@ macro_rules! tree_columns {
                 node_opened "node_opened": u16 = |_| 1,
                 /// Number of edges that are opened in stored order before edges are scored.
                 node_ordered_prefix "node_eager": u8 = |_| 1,
-                /// Player to move.
+                /// Player to move, or 255 for chance.
                 node_to_play "node_to_play": u8 = |_| 1,
                 /// 1 if terminal.
                 node_end "node_end": u8 = |_| 1,
@@ -193,7 +193,7 @@ impl Tree {
 }
 
 /// Checks that `is_right` holds for each entry.
-fn check_each<T: Copy + std::fmt::Display>(name: &str, entries: &[T], is_right: impl Fn(T) -> bool) -> Result<(), String> {
+fn check_each<T: Copy + std::fmt::Display>(name: &str, entries: &[T], mut is_right: impl FnMut(T) -> bool) -> Result<(), String> {
     match entries.iter().position(|&entry| !is_right(entry)) {
         Some(at) => Err(format!("entry {at} of {name} is {}", entries[at])),
         None => Ok(()),
@@ -212,6 +212,12 @@ impl TreeColumns {
         if !(1..=255).contains(&shape.players) || shape.max_edges > usize::from(u16::MAX) {
             return Err("the shape is out of range".into());
         }
+        if !(0.0..=1.0).contains(&shape.discount) || (shape.backup == Backup::Max && shape.players != 1) {
+            return Err(format!(
+                "planning has the discount {} and backup {:?} for {} players",
+                shape.discount, shape.backup, shape.players
+            ));
+        }
         if shape.reward_width != 0 && (shape.model_columns || shape.reward_width != shape.players) {
             return Err("the shape has rewards for some players alone, or twice".into());
         }
@@ -219,8 +225,9 @@ impl TreeColumns {
             return Err(format!("node_value has {nodes} entries"));
         }
         self.check_numbers()?;
-        check_each("node_edges", &self.node_edges, |count| usize::from(count) <= shape.max_edges)?;
-        check_each("node_to_play", &self.node_to_play, |player| usize::from(player) < shape.players)?;
+        check_each("node_to_play", &self.node_to_play, |player| usize::from(player) < shape.players || player == CHANCE)?;
+        let mut players = self.node_to_play.iter();
+        check_each("node_edges", &self.node_edges, |count| players.next() == Some(&CHANCE) || usize::from(count) <= shape.max_edges)?;
         check_each("node_end", &self.node_end, |end| end <= 1)?;
         check_each("node_proven", &self.node_proven, is_result)?;
         check_each("edge_proven", &self.edge_proven, is_result)?;
@@ -266,7 +273,16 @@ mod tests {
     use super::*;
 
     fn shape() -> Shape {
-        Shape { max_edges: 4, players: 3, count_in_flight: true, slots: true, reward_width: 3, model_columns: false, player_values: true }
+        Shape {
+            max_edges: 4,
+            players: 3,
+            count_in_flight: true,
+            slots: true,
+            reward_width: 3,
+            player_values: true,
+            discount: 0.5,
+            ..Shape::default()
+        }
     }
 
     fn grown() -> Tree {

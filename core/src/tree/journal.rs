@@ -15,14 +15,15 @@ pub(crate) struct Journal {
     mark: Option<Mark>,
     changes: Vec<Change>,
     simulations: u64,
+    bounds: (f64, f64),
 }
 
 impl Journal {
-    /// Opens the journal unless it is open.
-    pub(crate) fn begin(&mut self, tree: &Tree, simulations: u64) {
+    /// Opens the journal unless it is open, with the number of simulations and the bounds of the values as they are.
+    pub(crate) fn begin(&mut self, tree: &Tree, simulations: u64, bounds: (f64, f64)) {
         if self.mark.is_none() {
             self.mark = Some(tree.mark());
-            self.simulations = simulations;
+            (self.simulations, self.bounds) = (simulations, bounds);
         }
     }
 
@@ -63,8 +64,8 @@ impl Journal {
         }
     }
 
-    /// Reverts all changes; returns the number of simulations at the mark.
-    pub(crate) fn roll_back(&mut self, tree: &mut Tree) -> Option<u64> {
+    /// Reverts all changes; returns the number of simulations and the bounds at the mark.
+    pub(crate) fn roll_back(&mut self, tree: &mut Tree) -> Option<(u64, (f64, f64))> {
         let mark = self.mark.take()?;
         for change in self.changes.drain(..).rev() {
             match change {
@@ -74,6 +75,6 @@ impl Journal {
             }
         }
         tree.truncate(mark);
-        Some(self.simulations)
+        Some((self.simulations, self.bounds))
     }
 }

@@ -30,6 +30,7 @@ pub use exported::TreeColumns;
 pub(crate) use traversal::depths;
 pub(crate) use traversal::node_depths;
 
+pub(crate) use node::{owner, CHANCE};
 pub use node::{Link, Node, UNPROVEN};
 use node::{EMPTY_NODE, UNKNOWN};
 pub use window::{WindowOptions, WindowRow};
@@ -55,10 +56,25 @@ impl Element for Node {
     }
 }
 
-/// What a tree stores; fixed when the tree is created.
+/// What an expanded node is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backup {
+    /// The mean of its visits.
+    #[default]
+    Mean,
+    /// Its best visited edge (MaxUCT).
+    Max,
+}
+
+impl Backup {
+    /// The kinds by name.
+    pub const NAMES: [(Option<&'static str>, Self); 2] = [(Some("mean"), Self::Mean), (Some("max"), Self::Max)];
+}
+
+/// What a tree stores; fixed when the tree is created.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
-    /// Upper bound of the edges of a node.
+    /// Upper bound of the edges of a node, except for outcomes of chance.
     pub max_edges: usize,
     /// Number of players.
     pub players: usize,
@@ -72,6 +88,26 @@ pub struct Shape {
     pub model_columns: bool,
     /// Whether nodes have values per player (all but two-player zero-sum games and learned models).
     pub player_values: bool,
+    /// Discount per move (learned models: 1, as their nodes have their own).
+    pub discount: f64,
+    /// What an expanded node is worth: W of an edge is N times what the move leads to.
+    pub backup: Backup,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self {
+            max_edges: 0,
+            players: 0,
+            count_in_flight: false,
+            slots: false,
+            reward_width: 0,
+            model_columns: false,
+            player_values: false,
+            discount: 1.0,
+            backup: Backup::Mean,
+        }
+    }
 }
 
 /// One tree.
@@ -158,8 +194,12 @@ impl Tree {
             return true;
         }
         let node_blocks = nodes.saturating_sub(free_nodes).div_ceil(NODE_BLOCK);
-        let grown = node_blocks * NODE_BLOCK * (size_of::<Node>() + 2 * Columns::bytes_per_node(self.shape))
-            + edge_blocks * self.edges.block_bytes();
+        let columns = (node_blocks * NODE_BLOCK * 2 * Columns::bytes_per_node(self.shape)).max(if node_blocks > 0 {
+            self.columns.growth(self.shape, self.num_nodes() + nodes)
+        } else {
+            0
+        });
+        let grown = node_blocks * NODE_BLOCK * size_of::<Node>() + columns + edge_blocks * self.edges.block_bytes();
         let indices_left = (self.num_nodes as usize + nodes) < Link::INDEX as usize && self.edges.has_indices(edge_blocks);
         indices_left && self.bytes() + grown <= max_bytes
     }
@@ -210,9 +250,10 @@ impl Tree {
         index
     }
 
-    /// Adds the untried edges of `node`, one per action.
+    /// Adds the untried edges of `node`, one per action; at a chance node one per outcome, which may be more than
+    /// `Shape::max_edges`.
     pub fn add_edges(&mut self, node: NodeIndex, actions: &[u16]) {
-        debug_assert!(actions.len() <= self.shape.max_edges);
+        debug_assert!(actions.len() <= self.shape.max_edges || self.node(node).is_chance());
         let first_edge = self.edges.add(actions);
         let header = self.node_mut(node);
         header.max_untried_prior = UNKNOWN;

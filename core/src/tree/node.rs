@@ -7,6 +7,9 @@ use super::NodeIndex;
 /// `Node::proven` without a proven result.
 pub const UNPROVEN: i8 = 2;
 
+/// `Node::to_play` of a chance node.
+pub(crate) const CHANCE: u8 = u8::MAX;
+
 /// Child index (26 bits), tag (4 bits) and proven result for the chooser (2 bits) of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
@@ -91,7 +94,7 @@ pub struct Node {
     pub opened: u16,
     /// Plies to the end of the game where a result is proven.
     pub distance: u16,
-    /// The player to move.
+    /// The player to move, or `CHANCE`.
     pub to_play: u8,
     /// Whether the position is terminal.
     pub terminal: bool,
@@ -108,6 +111,20 @@ pub struct Node {
 const _: () = assert!(size_of::<Node>() == 28);
 
 impl Node {
+    /// Returns whether this is a chance node: its edges are outcomes, and it has no evaluation.
+    #[inline]
+    #[must_use]
+    pub fn is_chance(&self) -> bool {
+        self.to_play == CHANCE
+    }
+
+    /// Returns the player whose values the node has, and whose W its edges have: the player to move; player 0 at a chance node.
+    #[inline]
+    #[must_use]
+    pub fn owner(&self) -> u8 {
+        owner(self.to_play)
+    }
+
     /// Returns whether the value is exact: terminal or proven. Such a node is not searched further.
     #[inline]
     #[must_use]
@@ -124,6 +141,17 @@ impl Node {
         } else {
             f64::from(self.proven)
         }
+    }
+}
+
+/// Returns the player for whom values are stored where `to_play` is to move: player 0 where chance is.
+#[inline]
+#[must_use]
+pub(crate) fn owner(to_play: u8) -> u8 {
+    if to_play == CHANCE {
+        0
+    } else {
+        to_play
     }
 }
 

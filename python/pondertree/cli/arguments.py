@@ -77,7 +77,7 @@ def add_effort(parser: Parser, per: str) -> Any:
         "--player",
         metavar="PLAYER",
         help="search with a trained player: the folder of a training run, a .safetensors or .onnx file, "
-        "or the bundled player: connect4",
+        "or a bundled player: connect4, 2048",
     )
     parser.add_argument("--seed", metavar="N", type=seed, help="random seed")
     parser.add_argument("--threads", metavar="N", type=count, default=1, help="threads of the engine (default: 1)")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 import textwrap
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from random import Random
 from typing import TYPE_CHECKING
 
 from pondertree.cli.algorithms import MAX_LEVEL, NAMED_LEVELS, Configuration, Level, configure, level
@@ -16,8 +16,10 @@ from pondertree.cli.position import Position, join, read_position
 from pondertree.cli.search_report import Report, count_text, fit
 from pondertree.cli.searcher import EXIT_INTERRUPTED, Searcher, run_search
 from pondertree.errors import GameContractError, GameOverError, InvalidActionError, InvalidArgumentError
-from pondertree.game import is_over
+from pondertree.game import CHANCE, is_over
 from pondertree.games.board_svg import piece_colours
+from pondertree.games.chance import draw_outcome
+from pondertree.random import OUTCOME, Random
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -145,10 +147,12 @@ class GameSession:
     options: list[str]
     #: The positions with a user to move, for `undo`.
     undo_stack: list[Position] = field(default_factory=list)
-    random: Random = field(init=False)
+    random: random.Random = field(init=False)
+    outcomes: Random = field(init=False)
 
     def __post_init__(self) -> None:
-        self.random = Random(self.engine.seed)
+        self.random = random.Random(self.engine.seed)
+        self.outcomes = Random(self.engine.seed, OUTCOME)
 
     def play(self, fen: str | None = None) -> int:
         """Plays to the end, or until the user quits; returns the exit status."""
@@ -222,6 +226,9 @@ class GameSession:
         """Describes the move notation by a legal move, of a user as soon as one is to move."""
         position = after = self.engine.position
         while not is_over(after.state):
+            if after.state.to_play == CHANCE:
+                after = after.play(after.state.legal_actions()[0])
+                continue
             position, actions = after, [int(action) for action in after.state.legal_actions()]
             action = actions[(len(actions) - 1) // 2]
             if position.state.to_play in self.users:
@@ -233,6 +240,11 @@ class GameSession:
     def play_turn(self) -> None:
         """Plays one move."""
         position = self.engine.position
+        if position.state.to_play == CHANCE:
+            outcome = draw_outcome(position.state, self.outcomes)
+            self.console.print(f"chance: {position.write(outcome)}", style="bold")
+            self.advance(outcome)
+            return
         if position.state.to_play not in self.users:
             if not self.users:
                 self.draw()

@@ -79,8 +79,8 @@ class Position:
 
     @property
     def board(self) -> str:
-        """The board, for compiled games without the status line; else `str(state)`."""
-        if not self.is_compiled:
+        """The board, without the line on who moves in compiled games (unless it shows the dice); else `str(state)`."""
+        if not self.is_compiled or COMPILED[type(self.state)].has_chance:
             return state_text(self.state)
         return "\n".join(str(self.state).splitlines()[:-1])
 

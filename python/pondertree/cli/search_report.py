@@ -9,7 +9,7 @@ from typing import Any
 
 from pondertree.cli.position import Position
 from pondertree.drawing import SearchedNode
-from pondertree.game import move_text
+from pondertree.game import move_text, perspective
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def proven_for_parent(node: SearchedNode, child: SearchedNode) -> int | None:
     """Returns the proven result of the edge to `child`, for the player to move at `node`."""
     if child.proven is None:
         return None
-    return child.proven if child.to_play == node.to_play else -child.proven
+    return child.proven if perspective(child.to_play) == perspective(node.to_play) else -child.proven
 
 
 def variation_below(state: Any, node: SearchedNode | None) -> list[str]:

@@ -15,6 +15,7 @@ from pondertree.cli.position import Position
 from pondertree.cli.search_report import Report, list_moves
 from pondertree.drawing import SearchedNode
 from pondertree.errors import GameContractError
+from pondertree.game import CHANCE
 from pondertree.presets import UCT
 from pondertree.reference import uct as reference
 from pondertree.search.arguments import UNLIMITED
@@ -144,7 +145,9 @@ class EngineSearcher(Searcher):
         self.position = self.position.play(action)
         if not self.position.state.is_terminal:
             self.tree.advance(action)
-            self._current_result()
+            # At a chance node the tree waits for the outcome.
+            if self.position.state.to_play != CHANCE:
+                self._current_result()
 
     def restart(self, position: Position) -> None:
         self.position = position
@@ -212,7 +215,7 @@ class ReferenceSearcher(Searcher):
 
     def follow(self, action: int) -> None:
         after = self.position.play(action)
-        if after.state.is_terminal:
+        if after.state.is_terminal or after.state.to_play == CHANCE:
             self.position = after
         else:
             self.restart(after)

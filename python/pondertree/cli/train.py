@@ -206,7 +206,7 @@ def make_config(arguments: argparse.Namespace) -> Config:
     for file in (stored_file, given_file):
         if file is not None and arguments.algorithm is None:
             base = base.with_values(algorithm=file(base).algorithm)
-    spec = game_spec(arguments.game, rewards=base.learns_model)
+    spec = game_spec(arguments.game, model=base.learns_model)
     config = with_defaults(base, spec, on_gpu(arguments.device)) if stored_file is None else stored_file(base)
     config = config if given_file is None else given_file(config)
     given: dict[str, Any] = {

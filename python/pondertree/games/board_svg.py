@@ -9,6 +9,7 @@ from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 from pondertree.games import registered
+from pondertree.games.special_boards import PICTURES
 
 #: Width of a cell in SVG units, distance of the rows of hexagons, and the margin for the names of columns and rows.
 CELL, HEXAGON_ROW, MARGIN = 20, 17.32, 12
@@ -173,7 +174,9 @@ STYLES = {
 def piece_colours(factory: Any) -> tuple[str, str] | None:
     """Returns the colours of the players' pieces; None where pictures show the players' names or no board."""
     game = registered(factory)
-    return STYLES[game.board].colours if game is not None and tuple(game.players) == ("X", "O") else None
+    if game is None or game.board not in STYLES or tuple(game.players) != ("X", "O"):
+        return None
+    return STYLES[game.board].colours
 
 
 def board_svg(state: Any, last_move: str = "") -> str | None:
@@ -181,6 +184,8 @@ def board_svg(state: Any, last_move: str = "") -> str | None:
     game = registered(type(state))
     if game is None:
         return None
+    if game.board in PICTURES:
+        return PICTURES[game.board](game.title, str(state).splitlines(), last_move)
     style, board = STYLES[game.board], TextBoard.of(state)
     columns, rows = board.width, board.height
     marked = [style.centre(cell) for cell in board.cells_of(last_move)]
@@ -211,12 +216,12 @@ def board_svg(state: Any, last_move: str = "") -> str | None:
 
 
 def move_centres(state: Any, actions: Sequence[int]) -> list[list[Point]]:
-    """Returns the centres of the cells that moves go through, as `board_svg` draws them; none for other games.
+    """Returns the centres of the cells that moves go through, as `board_svg` draws them; none where it draws no grid.
 
     A move to a column goes to the cell where its piece comes to rest.
     """
     game = registered(type(state))
-    if game is None:
+    if game is None or game.board not in STYLES:
         return [[] for _ in actions]
     style, board = STYLES[game.board], TextBoard.of(state)
     centres = []
@@ -230,7 +235,7 @@ def move_centres(state: Any, actions: Sequence[int]) -> list[list[Point]]:
 def can_be_flipped(state: Any) -> bool:
     """Whether the board may be seen from the other side: not where pieces fall, nor in games without a picture."""
     game = registered(type(state))
-    return game is not None and game.board != "holes"
+    return game is not None and game.board in STYLES and game.board != "holes"
 
 
 def _name(x: float, y: float, text: str) -> str:

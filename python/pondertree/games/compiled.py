@@ -2,4 +2,4 @@
 
 from pondertree._core import GAMES as _GAMES
 
-globals().update((entry[1].__name__, entry[1]) for entry in _GAMES)
+globals().update((entry["state"].__name__, entry["state"]) for entry in _GAMES)

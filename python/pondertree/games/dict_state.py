@@ -23,6 +23,7 @@ OPTIONAL = (
     "rewards",
     "symmetries",
     "simulateRandomPlayout",
+    "chance_outcomes",
 )
 
 
@@ -32,8 +33,8 @@ class DictState(dict[Any, Any]):
     `game` is an object (or a module) with functions of a state: `legal_actions(state)`, `play(state, action)`, which
     returns a new dict, `to_play(state)`, `is_terminal(state)`, `returns(state)`; and the numbers `num_players` and
     `num_actions`. It may have `simulateRandomPlayout(state, perspective_player, max_depth)`, `observation(state)`,
-    `action_to_string(state, action)`, `parse_action(state, text)`, `rewards(state)`, `symmetries(state)` and
-    `zero_sum`; each corresponds to the attribute of a state with that name.
+    `action_to_string(state, action)`, `parse_action(state, text)`, `rewards(state)`, `symmetries(state)`,
+    `chance_outcomes(state)` and `zero_sum`; each corresponds to the attribute of a state with that name.
     """
 
     def __init__(self, state: Mapping[Any, Any], game: Any) -> None:

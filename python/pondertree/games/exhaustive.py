@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from pondertree.errors import InvalidArgumentError, UnsolvedError
+from pondertree.game import describe
 from pondertree.games.game_state import end_values, is_zero_sum, listed_actions, refuse_end
 
 
@@ -26,6 +27,8 @@ def solve_exhaustively(
     refuse_end(state)
     if not is_zero_sum(state):
         raise InvalidArgumentError("only zero-sum games of two players without rewards can be solved")
+    if describe(state).has_chance:
+        raise InvalidArgumentError("games with chance nodes cannot be solved by visiting their positions")
     if not isinstance(state, Hashable):
         raise InvalidArgumentError(f"the states of {type(state).__name__} must be hashable to be solved")
     deadline = None if time_limit is None else time.perf_counter() + time_limit

@@ -1,7 +1,7 @@
 """The interface of a state as playouts, lookahead and the reference implementation read it.
 
 A state is any value with `legal_actions()`, `play(action)`, `to_play`, `is_terminal`, `returns()`, `num_players`;
-optionally `rewards()`, `zero_sum` and `simulateRandomPlayout(perspective_player, max_depth)`.
+optionally `rewards()`, `zero_sum`, `chance_outcomes()` and `simulateRandomPlayout(perspective_player, max_depth)`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,13 @@
-"""Shallow search in two-player zero-sum games: forced moves, and minimax over ends of the game."""
+"""Shallow search in two-player zero-sum games: forced moves, and minimax over ends of the game.
+
+Both stop at chance nodes, behind which nothing is forced.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pondertree.games.chance import CHANCE
 from pondertree.games.game_state import State, listed_actions
 
 
@@ -28,8 +32,8 @@ def _loses_at_once(state: State, player: int) -> bool:
     if state.is_terminal:
         return state.returns()[player] < 0
     opponent = state.to_play
-    # After a double move the same player is to move, and the opponent cannot win here.
-    if opponent == player:
+    # After a double move the same player is to move, and the opponent cannot win here; chance is no opponent.
+    if opponent in (player, CHANCE):
         return False
     replies = (state.play(action) for action in state.legal_actions())
     return any(reply.is_terminal and reply.returns()[opponent] > 0 for reply in replies)
@@ -40,7 +44,7 @@ def minimax(state: State, depth: int) -> dict[int, tuple[int, int]]:
 
     The verdict is +1 for a forced win, -1 for a forced loss, 0 for neither (a draw, or unknown within the depth).
     `plies` counts to the end of the game, this action included: the fewest for a win, the most for a loss, 0 for
-    neither. Only ends of the game count; positions at the horizon are unknown, not draws.
+    neither. Only ends of the game count; positions at the horizon and chance nodes are unknown, not draws.
     """
     player = state.to_play
     verdicts: dict[int, tuple[int, int]] = {}
@@ -55,7 +59,7 @@ def _verdict(state: State, depth: int, player: int) -> tuple[int, int]:
     if state.is_terminal:
         result = state.returns()[player]
         return (1 if result > 0 else -1 if result < 0 else 0), 0
-    if depth == 0:
+    if depth == 0 or state.to_play == CHANCE:
         return 0, 0
     win = 1 if state.to_play == player else -1  # the verdict that the player to move aims for
     verdicts = [_verdict(state.play(action), depth - 1, player) for action in listed_actions(state)]

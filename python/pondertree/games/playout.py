@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from pondertree import validation
 from pondertree.errors import EvaluationError
+from pondertree.games.chance import CHANCE, draw_outcome
 from pondertree.games.game_state import LARGEST_REWARD, State, end_values, listed_actions, rewards_of
 from pondertree.random import PLAYOUT, Random, draw
 
@@ -58,37 +59,51 @@ def random_playout(
 ) -> tuple[list[float] | None, State]:
     """Plays random moves, or those of `policy`, to the end or for `max_depth` moves; returns (values, last state).
 
+    At chance nodes outcomes are drawn by their probabilities. They do not count as moves, and no playout is truncated
+    there.
+
     Values are one per player, the sums of rewards in a game with rewards, and None if the playout was truncated.
     Without `max_depth`, more than `MAX_PLAYOUT_LENGTH` moves are an error.
     """
-    earned, final = _play(state, random, max_depth, policy, Playouts(first=1))
+    earned, final, _ = _play(state, random, max_depth, policy, Playouts(first=1))
     if not final.is_terminal:
         return None, final
     return [e + v for e, v in zip(earned, end_values(final), strict=True)], final
 
 
 def _play(
-    state: State, random: Random, max_depth: int | None, policy: PlayoutPolicy | None, playouts: Playouts
-) -> tuple[list[float], State]:
-    """Returns (rewards per player during the playout, last state)."""
-    earned = [0.0] * state.num_players
+    state: State,
+    random: Random,
+    max_depth: int | None,
+    policy: PlayoutPolicy | None,
+    playouts: Playouts,
+    discount: float = 1.0,
+) -> tuple[list[float], State, float]:
+    """Returns (discounted rewards per player during the playout, last state, discount of the last state)."""
+    earned, weight = [0.0] * state.num_players, 1.0
     longest = MAX_PLAYOUT_LENGTH if max_depth is None else max_depth
     depth = 0
-    while not (ended := state.is_terminal) and depth < longest:
-        legal = listed_actions(state)
-        action = legal[random.choose(len(legal))] if policy is None else _follow(policy, state, legal, random)
+    while not (ended := state.is_terminal) and (depth < longest or state.to_play == CHANCE):
+        if state.to_play == CHANCE:
+            action = draw_outcome(state, random)
+        else:
+            legal = listed_actions(state)
+            action = legal[random.choose(len(legal))] if policy is None else _follow(policy, state, legal, random)
+            depth += 1
+        is_move = state.to_play != CHANCE
         state = state.play(action)
-        depth += 1
         rewards = rewards_of(state)
         if rewards is not None:
-            earned = [e + r for e, r in zip(earned, rewards, strict=True)]
+            earned = [e + weight * r for e, r in zip(earned, rewards, strict=True)]
+        if is_move:
+            weight *= discount
         if policy is not None or depth % MOVES_PER_CHECK == 0:
             playouts.check_time()
     if ended:
         playouts.ended += 1
     elif max_depth is None:
         playouts.count_cut(depth)
-    return earned, state
+    return earned, state, weight
 
 
 def _follow(policy: PlayoutPolicy, state: State, legal: list[int], random: Random) -> int:
@@ -127,34 +142,36 @@ def simulate_leaves(
     evaluator: Any = None,
     policy: PlayoutPolicy | None = None,
     playouts: Playouts | None = None,
+    discount: float = 1.0,
 ) -> list[list[float]]:
     """Returns the values of new leaves, one list per leaf, one number per player.
 
     With an evaluator and no `max_depth`, leaves are evaluated as they are. Otherwise each is played out and counted by
-    `playouts`; without `playouts` and `max_depth`, a playout must end.
+    `playouts`; without `playouts` and `max_depth`, a playout must end. `discount` is that of each move of a playout; a
+    game's own `simulateRandomPlayout` is taken as it is.
 
     Deviation: a playout truncated at `max_depth` has no result, and the specification does not define its value. It is
     the evaluator's value of the last position, or a draw without one; rewards so far are kept.
     """
     playouts = playouts or Playouts(first=1)
     values: list[list[float]] = []
-    to_evaluate: list[tuple[int, State]] = []
+    to_evaluate: list[tuple[int, State, float]] = []
     for state, chooser, sim_key in leaves:
         if evaluator is not None and max_depth in (None, 0):
-            to_evaluate.append((len(values), state))
+            to_evaluate.append((len(values), state, 1.0))
             values.append([0.0] * state.num_players)
         elif evaluator is None and policy is None and hasattr(state, "simulateRandomPlayout"):
             values.append(_own_playouts(state, chooser, max_depth))
         else:
-            earned, final = _play(state, Random(sim_key, PLAYOUT), max_depth, policy, playouts)
+            earned, final, weight = _play(state, Random(sim_key, PLAYOUT), max_depth, policy, playouts, discount)
             if final.is_terminal:
-                earned = [e + v for e, v in zip(earned, end_values(final), strict=True)]
+                earned = [e + weight * v for e, v in zip(earned, end_values(final), strict=True)]
             elif evaluator is not None:
-                to_evaluate.append((len(values), final))
+                to_evaluate.append((len(values), final, weight))
             values.append(earned)
-    outputs = evaluate(evaluator, [state for _, state in to_evaluate]) if to_evaluate else []
-    for (index, _), answer in zip(to_evaluate, outputs, strict=True):
-        values[index] = [e + v for e, v in zip(values[index], answer, strict=True)]
+    outputs = evaluate(evaluator, [state for _, state, _ in to_evaluate]) if to_evaluate else []
+    for (index, _, weight), answer in zip(to_evaluate, outputs, strict=True):
+        values[index] = [e + weight * v for e, v in zip(values[index], answer, strict=True)]
     return values
 
 

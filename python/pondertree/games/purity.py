@@ -14,7 +14,9 @@ import numpy as np
 
 from pondertree._core import PlayoutRandom
 from pondertree.errors import GameContractError, RandomGeneratorInStateWarning, warn_caller
-from pondertree.game import GameInfo, Position, play, read_position
+from pondertree.game import CHANCE, GameInfo, action_list, play
+from pondertree.games.chance import check_same_outcomes
+from pondertree.games.position import Position, read_position
 from pondertree.games.state_attributes import drawn_from, generator_states, generators, hold_the_same
 from pondertree.validation import shown
 
@@ -31,8 +33,8 @@ READINGS = 20
 
 #: The alternative to random numbers in `play`.
 ADVICE = (
-    "Dice and shuffled cards in play() are not supported: let each outcome be an action of an additional player "
-    "whose returns are always 0, with zero_sum = False (docs/games.md: Dice, cards and other chance)"
+    "Dice and shuffled cards in play() are not supported: let the state before each roll be a chance node, with "
+    "to_play = pondertree.CHANCE and chance_outcomes() (docs/chance.md)"
 )
 
 #: Classes of states that a warning was issued for.
@@ -103,7 +105,7 @@ class PlayCheck:
         choose = PlayoutRandom(self.moves).choose
         line: list[int] = []
         while not position.terminal and position.legal and len(line) < length and not self._expired():
-            action = position.legal[choose(len(position.legal))]
+            action = position.legal[choose(len(position.legal))]  # an outcome of chance, too: any line will do
             line.append(action)
             one, other = play(one, action, self._info.name), play(other, action, self._info.name)
             position = read_position(one, self._info)
@@ -113,12 +115,15 @@ class PlayCheck:
         """Compares two states that are results of the same actions."""
         self.comparisons += 1
         again = read_position(other, self._info)
+        if position.to_play == CHANCE:
+            check_same_outcomes(one, position.legal, action_list(one.legal_actions(), self._info))
         if again != position:
             found = _difference(position, again)
             if found is not None:
                 self._check_stable(one, position, path)
                 self._refuse(*found, path)
-        if self._compares_observations:
+        # Evaluators never see a chance node, so that its observation is unspecified.
+        if self._compares_observations and position.to_play != CHANCE:
             seen = _observation(one)
             differs = seen is not None and seen != _observation(other)
             # An observation that is itself random, such as a random symmetry, is no evidence against play().
@@ -169,9 +174,15 @@ def _difference(one: Position, other: Position) -> tuple[str, Any, Any] | None:
         ("legal_actions()", sorted(one.legal), sorted(other.legal)),
         ("returns()", one.returns, other.returns),
         ("rewards()", one.rewards, other.rewards),
+        ("chance_outcomes()", _chances(one), _chances(other)),
     ]
     # Compared as text, where NaN equals itself.
     return next((pair for pair in pairs if pair[1] != pair[2] and repr(pair[1]) != repr(pair[2])), None)
+
+
+def _chances(position: Position) -> list[tuple[int, float]]:
+    """Returns the outcomes of a chance node with their probabilities, sorted."""
+    return sorted(zip(position.legal, position.probabilities, strict=True)) if position.probabilities else []
 
 
 def _observation(state: Any) -> bytes | None:

@@ -42,7 +42,9 @@ class TreeShape:
     @property
     def kernel(self) -> str | None:
         """The header in `kernels` that scores by the rule, None where only the engine does."""
-        implemented = _has_defaults_beside(self.rule, RULE_FIELDS)
+        # Of the rules that normalise by the tree, it implements MuZero's alone; games it searches without discount.
+        any_value = RULE_FIELDS - {"normalize"} if self.rule.name == "puct" else RULE_FIELDS
+        implemented = _has_defaults_beside(self.rule, any_value) and not (self.is_game and self.discount != 1.0)
         return RULE_KERNELS.get((self.rule.name, self.is_game)) if implemented else None
 
     @property

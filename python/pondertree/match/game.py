@@ -12,10 +12,12 @@ from pondertree import validation
 from pondertree._core import Chess
 from pondertree.config import bounded_float, option
 from pondertree.errors import InvalidArgumentError, PlayerError
-from pondertree.game import is_over, move_text
+from pondertree.game import CHANCE, is_over, move_text
+from pondertree.games.chance import draw_outcome
 from pondertree.match.notation import parse_move
 from pondertree.match.openings import Opening
 from pondertree.match.players import Player, PlayerFailure
+from pondertree.random import OUTCOME, Random, fold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +157,7 @@ class _GameInProgress:
 
     def begin(self, seeds: Sequence[int]) -> None:
         """Starts the game for both players; a failure here would repeat in every game and ends the match."""
+        self.numbers = Random(fold(seeds[0], seeds[1]), OUTCOME)
         for side in (0, 1):
             try:
                 with self._attributing_errors(side):
@@ -170,6 +173,12 @@ class _GameInProgress:
         self.moves.append(move_text(self.state, action))
         self.state = self.state.play(action)
 
+    def play_outcome(self) -> None:
+        """Plays an outcome of a chance node by its probability; it takes no time and has no evaluation."""
+        self.seconds.append(0.0)
+        self.evaluations.append(None)
+        self.play(draw_outcome(self.state, self.numbers))
+
     def play_to_end(self, adjudication: Adjudication, on_failure: str) -> End:
         """Plays until the game ends or is adjudicated."""
         while not is_over(self.state):
@@ -177,6 +186,9 @@ class _GameInProgress:
             if claim is not None:
                 return 0, claim, None, ""
             side = self.state.to_play
+            if side == CHANCE:
+                self.play_outcome()
+                continue
             try:
                 self.play_turn(side)
             except PlayerFailure as failure:

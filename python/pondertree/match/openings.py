@@ -16,7 +16,8 @@ from pondertree._core import Chess
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError, PondertreeError
 from pondertree.files import reading
-from pondertree.game import COMPILED, is_over, move_text
+from pondertree.game import CHANCE, COMPILED, describe, is_over, move_text
+from pondertree.games.chance import draw_outcome
 from pondertree.match.notation import parse_move, read_epd, read_pgn
 from pondertree.presets import UCT
 from pondertree.random import PLAYOUT, Random, fold
@@ -36,10 +37,11 @@ MAX_ATTEMPTS = 40
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Moves from the initial state, or from a chess position."""
+    """Moves from the initial state, or from another start: a chess position, "roll" in backgammon."""
 
     moves: tuple[str, ...] = ()
     fen: str | None = None
+    """The argument of the game's constructor that names the start."""
 
     def root(self, factory: Callable[[], Any]) -> Any:
         """Returns the state before the moves."""
@@ -89,18 +91,19 @@ class RandomOpenings:
 
     def _draw(self, number: int) -> Opening:
         """Draws the first balanced and new opening; else a balanced one; else any."""
-        if self._plies == 0:
+        info = describe(self._factory())
+        if self._plies == 0 and not info.has_chance:
             return Opening()
         numbers = Random(fold(self._key, number), PLAYOUT)
         even: Opening | None = None
         fallback: Opening | None = None
         longest = 0
         for _ in range(MAX_ATTEMPTS):
-            state, moves = _random_moves(self._factory, self._plies, numbers)
+            state, moves, played = _random_moves(self._factory, self._plies, numbers)
             if is_over(state):
-                longest = max(longest, len(moves) - 1)
+                longest = max(longest, played - 1)
                 continue
-            opening = Opening(tuple(moves))
+            opening = Opening(tuple(moves), _opening_start(self._factory))
             fallback = fallback or opening
             new = _position_key(state, opening) not in self._seen
             # The check costs more than drawing: it is skipped if it cannot matter.
@@ -116,16 +119,33 @@ class RandomOpenings:
         return chosen
 
 
-def _random_moves(factory: Callable[[], Any], plies: int, numbers: Random) -> tuple[Any, list[str]]:
-    """Plays up to `plies` random moves; returns the state and the moves."""
-    state: Any = factory()
+def _opening_start(factory: Callable[[], Any]) -> str | None:
+    """Returns the start of random openings, if it is not the factory's own."""
+    game = COMPILED.get(factory) if isinstance(factory, type) else None
+    return None if game is None else game.opening_start
+
+
+def _random_moves(factory: Callable[[], Any], plies: int, numbers: Random) -> tuple[Any, list[str], int]:
+    """Plays up to `plies` random moves, and outcomes by chance up to a decision, which are not counted.
+
+    Returns the state, moves and outcomes, and the number of moves.
+    """
+    start = _opening_start(factory)
+    state: Any = factory() if start is None else factory(start)  # type: ignore[call-arg]
     moves: list[str] = []
-    while len(moves) < plies and not is_over(state):
-        legal = state.legal_actions()
-        action = int(legal[numbers.choose(len(legal))])
+    played = 0
+    while not is_over(state):
+        if state.to_play == CHANCE:
+            action = draw_outcome(state, numbers)
+        elif played == plies:
+            break
+        else:
+            legal = state.legal_actions()
+            action = int(legal[numbers.choose(len(legal))])
+            played += 1
         moves.append(move_text(state, action))
         state = state.play(action)
-    return state, moves
+    return state, moves, played
 
 
 class ListedOpenings:
@@ -163,7 +183,7 @@ def default_plies(factory: Callable[[], Any]) -> int:
     game = COMPILED.get(type(factory()))
     plies = OTHER_PLIES if game is None else game.opening_plies
     drawn = (_random_moves(factory, plies, Random(number, PLAYOUT)) for number in range(MAX_ATTEMPTS))
-    return max(0, *(len(moves) - is_over(state) for state, moves in drawn))
+    return max(0, *(played - is_over(state) for state, _, played in drawn))
 
 
 def make_openings(given: Any, factory: Callable[[], Any], name: str, seed: int, plies: int | None) -> Openings:

@@ -13,6 +13,8 @@ from pondertree.validation import brief
 
 #: Outcomes of the value head: win, draw and loss for the player to move.
 OUTCOMES = 3
+#: Largest categorical support.
+MAX_SUPPORT = 10_000
 #: Largest number of actions, and of elements of an observation, that a file may claim.
 MAX_ACTIONS, MAX_NUMBERS = 1 << 24, 1 << 28
 
@@ -48,6 +50,8 @@ class Architecture:
     policy_planes: int
     """Actions per square, which are `square * policy_planes + plane`, as in chess; 0 for a dense policy head."""
     size: NetworkConfig
+    support: int = 0
+    """Categorical support of the value head, from -support to support; 0 for win, draw and loss probabilities."""
 
     def __post_init__(self) -> None:
         planes, actions = self.policy_planes, self.num_actions
@@ -61,6 +65,11 @@ class Architecture:
     def is_board(self) -> bool:
         """Whether observations are board planes, processed by convolutions."""
         return len(self.shape) == 3
+
+    @property
+    def value_outputs(self) -> int:
+        """Logits of the value head."""
+        return 2 * self.support + 1 if self.support else OUTCOMES
 
     @property
     def inputs(self) -> int:
@@ -81,7 +90,7 @@ class Architecture:
             layers |= {f"blocks.{number}.{name}": (width, width, 3) for name in ("first", "second")}
         layers["value_layer"] = (width, size.value_channels, 1)
         dense = {"value_hidden": (size.value_channels * self.cells, size.value_hidden)}
-        dense["value_out"] = (size.value_hidden, OUTCOMES)
+        dense["value_out"] = (size.value_hidden, self.value_outputs)
         if self.policy_planes:
             layers |= {"policy_layer": (width, width, 3), "policy_out": (width, self.policy_planes, 1)}
         else:
@@ -105,8 +114,9 @@ class Architecture:
         try:
             actions = validation.whole_number(data["num_actions"], "num_actions", least=1, most=MAX_ACTIONS)
             planes = validation.whole_number(data["policy_planes"], "policy_planes", most=MAX_ACTIONS)
-            return cls(read_shape(data["shape"]), actions, planes, NetworkConfig(**data["size"]))
-        except (KeyError, TypeError, ValueError) as error:
+            support = validation.whole_number(data.get("support", 0), "support", most=MAX_SUPPORT)
+            return cls(read_shape(data["shape"]), actions, planes, NetworkConfig(**data["size"]), support)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidArgumentError(f"not a network description: {brief(str(error))}") from None
 
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from pondertree import validation
 from pondertree.errors import InvalidArgumentError
-from pondertree.networks.architecture import MAX_ACTIONS, NetworkConfig, read_shape
+from pondertree.networks.architecture import MAX_ACTIONS, MAX_SUPPORT, NetworkConfig, read_shape
 from pondertree.validation import brief
 
 #: How often an image may be halved.
@@ -64,7 +64,7 @@ class ModelArchitecture:
             validation.whole_number(values["num_actions"], "num_actions", least=1, most=MAX_ACTIONS)
             validation.whole_number(values["policy_planes"], "policy_planes", most=MAX_ACTIONS)
             validation.whole_number(values["halvings"], "halvings", most=MAX_HALVINGS)
-            validation.whole_number(values["support"], "support", most=10_000)
+            validation.whole_number(values["support"], "support", most=MAX_SUPPORT)
             validation.whole_number(values["dynamics_blocks"], "dynamics_blocks", most=256)
             validation.number(values["discount"], "discount", least=-1.0, most=1.0)
             validation.flag(values["compares"], "compares")

@@ -8,7 +8,7 @@ a search needs no knowledge of the game.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -16,10 +16,10 @@ from torch import nn
 from torch.nn import functional
 
 from pondertree.models.arrays import min_max
-from pondertree.models.support import Support
-from pondertree.networks.architecture import OUTCOMES, Architecture, NetworkConfig
+from pondertree.networks.architecture import Architecture, NetworkConfig
+from pondertree.networks.categories import Categories
 from pondertree.networks.model_architecture import ActionPlanes, ModelArchitecture
-from pondertree.networks.policy_value import Block, Normed, PolicyValueNetwork, check_observation_shape, outcome_shares
+from pondertree.networks.policy_value import Block, Normed, PolicyValueNetwork, check_observation_shape
 
 #: Width of the projections that the consistency loss compares.
 COMPARED = 128
@@ -28,14 +28,14 @@ COMPARED = 128
 class Prediction(PolicyValueNetwork):
     """The prediction network: a policy-value network without residual blocks on hidden states."""
 
-    def __init__(self, architecture: ModelArchitecture, categories: Categories, folded: bool) -> None:
+    def __init__(self, architecture: ModelArchitecture, folded: bool) -> None:
         size = architecture.size
         inner = NetworkConfig(**{**asdict(size), "blocks": 0})
         shape = architecture.hidden_shape
         super().__init__(
-            Architecture(shape, architecture.num_actions, architecture.policy_planes, inner), folded=folded
+            Architecture(shape, architecture.num_actions, architecture.policy_planes, inner, architecture.support),
+            folded=folded,
         )
-        self.value_out = nn.Linear(size.value_hidden, categories.count)
 
     def _layer(self, inputs: int, outputs: int, kernel_size: int = 3) -> nn.Module:
         return make_layer(inputs, outputs, kernel_size, is_board=self.is_board, folded=self.is_folded)
@@ -75,7 +75,7 @@ class ModelNetwork(nn.Module):
         cells = math.prod(architecture.hidden_shape[1:])
         self.reward_hidden = nn.Linear(size.value_channels * cells, size.value_hidden)
         self.reward_out = nn.Linear(size.value_hidden, self.categories.count)
-        self.predictor = Prediction(architecture, self.categories, folded)
+        self.predictor = Prediction(architecture, folded)
         if architecture.compares and not folded:
             self.projector, self.guesser = (
                 nn.Sequential(
@@ -174,44 +174,3 @@ def fresh_model(architecture: ModelArchitecture, seed: int) -> ModelNetwork:
         norm = block.second.norm if isinstance(block.second, Normed) else block.second[1]
         nn.init.zeros_(norm.weight)
     return network
-
-
-@dataclass(frozen=True, slots=True)
-class Categories:
-    """The categorical encoding of values and rewards.
-
-    `support` 0: win, draw and loss, for numbers from -1 to 1; otherwise `Support`, for any range.
-    """
-
-    support: int
-
-    @property
-    def count(self) -> int:
-        """Number of logits."""
-        return 2 * self.support + 1 if self.support else OUTCOMES
-
-    @property
-    def largest(self) -> float:
-        """Largest representable number."""
-        return Support(self.support).largest if self.support else 1.0
-
-    def to_numbers(self, logits: torch.Tensor) -> torch.Tensor:
-        """Returns the expected numbers [...] of logits [..., count]."""
-        if not self.support:
-            shares = torch.softmax(logits.float(), dim=-1)
-            return shares[..., 0] - shares[..., 2]
-        numbers: torch.Tensor = Support(self.support).to_scalar(logits.float())
-        return numbers
-
-    def loss(self, logits: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
-        """Returns the cross-entropy of each row: logits [B, count], targets [B]."""
-        if self.support:
-            target = Support(self.support).to_categorical(numbers)
-        else:
-            target = outcome_shares(numbers.clamp(-1.0, 1.0))
-        return -(target * functional.log_softmax(logits.float(), dim=-1)).sum(dim=-1)
-
-
-def support_for(number: float) -> int:
-    """Returns the smallest support that represents a number."""
-    return math.ceil(float(Support(1).transform(abs(number))))

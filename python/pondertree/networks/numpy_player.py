@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from pondertree.errors import EvaluationError, StorageError
 from pondertree.files import reading
 from pondertree.forks import after_fork_in_child
+from pondertree.models.support import Support
 from pondertree.networks.architecture import Architecture
 from pondertree.networks.weights_file import read_weights
 
@@ -66,6 +67,7 @@ class NumpyPlayer:
             )
         self.shape = architecture.shape
         self._blocks = architecture.size.blocks
+        self._support = Support(architecture.support) if architecture.support else None
         # Dense layers after a flatten see all squares at once, channels first in the file.
         flattened = (
             ("value_hidden.weight",) if architecture.policy_planes else ("value_hidden.weight", "policy_out.weight")
@@ -82,7 +84,10 @@ class NumpyPlayer:
         }
 
     def evaluate(self, observations: Array) -> tuple[Array, Array]:
-        """Returns (policy_logits [B, num_actions], values [B] from -1 to 1), for the player to move."""
+        """Returns (policy_logits [B, num_actions], values [B]), for the player to move.
+
+        Values are from -1 to 1, of a player trained on rewards expected returns.
+        """
         given = np.asarray(observations, dtype=np.float32)
         if given.shape[1:] != self.shape:
             game = self.about.get("game")
@@ -113,6 +118,9 @@ class NumpyPlayer:
         logits = _flat(self._layer("policy_out", policy))
         value = _flat(_relu(self._layer("value_layer", x)))
         outcomes = self._layer("value_out", _relu(self._layer("value_hidden", value)))
+        if self._support is not None:
+            expected: Array = self._support.to_scalar(outcomes)
+            return logits, expected
         shares = np.exp(outcomes - outcomes.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
         return logits, shares[:, 0] - shares[:, 2]

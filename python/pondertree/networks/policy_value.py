@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from pondertree.errors import EvaluationError
-from pondertree.networks.architecture import OUTCOMES, Architecture
+from pondertree.networks.architecture import Architecture
+from pondertree.networks.categories import Categories
 
 
 class Normed(nn.Module):
@@ -48,7 +49,10 @@ class Block(nn.Module):
 
 
 class PolicyValueNetwork(nn.Module):
-    """Maps observations to (policy logits [B, num_actions], values [B] in [-1, 1]), for the player to move."""
+    """Maps observations to (policy logits [B, num_actions], values [B]), for the player to move.
+
+    Values are in [-1, 1], with a support expected returns of any size.
+    """
 
     #: Name of the trained game, for error messages.
     game = ""
@@ -73,7 +77,8 @@ class PolicyValueNetwork(nn.Module):
             self.policy_out = nn.Linear(size.policy_channels * cells, architecture.num_actions)
         self.value_layer = self._layer(size.channels, size.value_channels, 1)
         self.value_hidden = nn.Linear(size.value_channels * cells, size.value_hidden)
-        self.value_out = nn.Linear(size.value_hidden, OUTCOMES)
+        self.categories = Categories(architecture.support)
+        self.value_out = nn.Linear(size.value_hidden, architecture.value_outputs)
 
     def _layer(self, inputs: int, outputs: int, kernel_size: int = 3) -> nn.Module:
         """Returns a convolution, or a dense layer where observations are not boards."""
@@ -84,7 +89,7 @@ class PolicyValueNetwork(nn.Module):
         return layer if self.is_folded else Normed(layer, nn.BatchNorm1d(outputs))
 
     def heads(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Returns (policy logits [B, num_actions], logits of win, draw and loss [B, 3])."""
+        """Returns (policy logits [B, num_actions], value logits [B, categories]): of win, draw and loss, or atoms."""
         x = torch.relu(self.stem(x if self.is_board else x.flatten(1)))
         for block in self.blocks:
             x = block(x)
@@ -100,15 +105,8 @@ class PolicyValueNetwork(nn.Module):
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns (policy logits, values)."""
         check_observation_shape(self, x)
-        policy, outcomes = self.heads(x)
-        shares = torch.softmax(outcomes.float(), dim=1)
-        return policy, shares[:, 0] - shares[:, 2]
-
-
-def outcome_shares(values: torch.Tensor) -> torch.Tensor:
-    """Encodes values in [-1, 1] as probabilities of win, draw and loss [B, 3] of least entropy."""
-    won, lost = values.clamp(min=0.0), (-values).clamp(min=0.0)
-    return torch.stack([won, 1.0 - won - lost, lost], dim=1)
+        policy, value = self.heads(x)
+        return policy, self.categories.to_numbers(value)
 
 
 def check_observation_shape(network: Any, observations: Any) -> None:

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, Self
 
-from pondertree.config import DirichletNoise, LeafAnalysisConfig, Puct, SearchConfig, option_of
+from pondertree.config import (
+    DirichletNoise,
+    LeafAnalysisConfig,
+    Puct,
+    SearchConfig,
+    discount_factor,
+    option,
+    option_of,
+)
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.evaluators.dispatch import as_evaluator
 from pondertree.evaluators.protocol import compiled_leaf
@@ -27,6 +35,11 @@ class PuctSearch(Search):
     fpu: float | tuple[str, float]
     parent_visits: str
     forced_playouts: float
+    chance: str = "balanced"
+    chance_width: int = 36
+    normalize: str | None = None
+    discount: float = 1.0
+    backup: str = "mean"
 
     def config(self, info: GameInfo) -> SearchConfig:
         """Returns the configuration; evaluators that the engine implements are compiled leaves."""
@@ -38,6 +51,10 @@ class PuctSearch(Search):
             leaf=leaf,
             analysis=analysis,
             evaluator=self.evaluator if leaf == "external" else None,
+            chance=self.chance,
+            chance_width=self.chance_width,
+            discount=self.discount,
+            backup=self.backup,
         )
 
     def __repr__(self) -> str:
@@ -55,7 +72,10 @@ class AlphaZero(PuctSearch):
     PUCT specification). With `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations,
     so that noise is followed up (Wu 2019; for self-play). `add_noise=True` mixes Dirichlet noise into the priors of the
     root, with weight `dirichlet_epsilon`; `dirichlet_alpha` is its concentration for each move, or `("total", alpha)`
-    for all together.
+    for all together. At chance nodes outcomes are visited as `chance` says: "balanced", in proportion to their
+    probabilities, up to `chance_width` outcomes; otherwise, or with "sample", each is drawn. `normalize`, `discount`
+    and `backup` are for games with rewards, as in `UCT`; with `normalize="tree"`, `fpu` is on the scale of the tree,
+    where 0 is the lowest value and 1 the highest.
     """
 
     evaluator: Any = field(metadata={"check": as_evaluator})
@@ -66,6 +86,11 @@ class AlphaZero(PuctSearch):
     fpu: float | tuple[str, float] = option_of(Puct, "fpu")
     parent_visits: str = option_of(Puct, "parent_visits")
     forced_playouts: float = option_of(Puct, "forced_playouts")
+    chance: str = option_of(SearchConfig, "chance")
+    chance_width: int = option_of(SearchConfig, "chance_width")
+    normalize: str | None = option_of(Puct, "normalize")
+    discount: float = option(1.0, discount_factor)
+    backup: str = option_of(SearchConfig, "backup")
 
     @classmethod
     def connect_four(cls, evaluator: Any, num_simulations: int | None = None, **settings: Any) -> Self:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.config import GumbelRule, SearchConfig, bounded_int, option, option_of
+from pondertree.config import GumbelRule, SearchConfig, bounded_float, bounded_int, option, option_of
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators.dispatch import as_evaluator
 from pondertree.game import GameInfo
@@ -39,7 +39,9 @@ class Gumbel(ModelSearch):
     are completed by the mixed value (`use_mixed_value`), rescaled to [0, 1] (`rescale_values`) and weighted by
     `(maxvisit_init + most visits) * value_scale`. `gumbel_scale=0`, or `add_noise=False`, sets the Gumbel numbers to 0;
     `gumbel` sets them: an array over all actions, or one for each row. A time limit truncates the schedule of
-    `num_simulations`. `discount` and `num_players` (see `MuZero`) apply to models; a game has its own.
+    `num_simulations`. `discount` is that of each move, by default 0.997 with a model and 1 in a game; `num_players`
+    (see `MuZero`) is for models. `chance` and `chance_width` (see `UCT`) say how outcomes of chance nodes are visited;
+    learned models have none.
     """
 
     default_temperature = 0.0
@@ -54,9 +56,11 @@ class Gumbel(ModelSearch):
     maxvisit_init: float = option_of(GumbelRule, "maxvisit_init")
     rescale_values: bool = option_of(GumbelRule, "rescale_values")
     use_mixed_value: bool = option_of(GumbelRule, "use_mixed_value")
-    discount: float = option_of(SearchConfig, "discount", 0.997)
+    discount: float | None = option(None, bounded_float(0.0, 1.0), optional=True)
     num_players: int | None = option(None, bounded_int(1, 2), optional=True)
     gumbel: Any = option(None, _numbers, optional=True)
+    chance: str = option_of(SearchConfig, "chance")
+    chance_width: int = option_of(SearchConfig, "chance_width")
     model: Any = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -64,10 +68,13 @@ class Gumbel(ModelSearch):
             raise InvalidArgumentError("Gumbel needs an evaluator or a model, and not both")
         if self.model is None and hasattr(self.evaluator, "initial_inference"):
             self.evaluator, self.model = None, self.evaluator
+        if self.discount is None:
+            self.discount = 1.0 if self.model is None else 0.997  # of a game and of a model
         super().__post_init__()
 
     def config(self, info: GameInfo) -> SearchConfig:
         """Returns the configuration; evaluators that the engine implements are compiled leaves."""
+        assert self.discount is not None, "set with the search"
         leaf, analysis = ("external", None) if self.model is not None else compiled_leaf_of(self.evaluator, info)
         return SearchConfig(
             rule=GumbelRule.of(self),
@@ -77,6 +84,8 @@ class Gumbel(ModelSearch):
             leaf=leaf,
             analysis=analysis,
             evaluator=self.evaluator if leaf == "external" else None,
+            chance=self.chance,
+            chance_width=self.chance_width,
         )
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pondertree import validation
-from pondertree.config import SearchConfig, Ucb1, option, option_of
+from pondertree.config import SearchConfig, Ucb1, discount_factor, option, option_of
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.evaluators.dispatch import as_evaluator
@@ -38,8 +38,15 @@ class UCT(Search):
     The chosen move is the most visited one, checked by a minimax search of `minimax_depth` plies. `forced_depth` plies
     below the root, only immediate wins and replies to immediate threats are searched, where there are any.
 
-    `c_param` = 1 suits values of about 1. If a game's rewards sum to much more, scale them down, or raise `c_param` to
-    about that size: otherwise good moves may be given up after one bad playout.
+    At chance nodes outcomes are visited as `chance` says: "balanced", in proportion to their probabilities, up to
+    `chance_width` outcomes; otherwise, or with "sample", each is drawn. The look-ahead of `minimax_depth` and
+    `forced_depth` stops there.
+
+    `c_param` = 1 suits values of about 1. With rewards of any other size, set `normalize="tree"`: Q is then mapped to
+    [0, 1] by the lowest and highest mean value of the tree, and leaves in flight count in N alone. `discount` is that
+    of each move: g = reward + discount * g, in games without rewards of the result. `backup="max"` values a position by
+    its best visited move instead of the mean of its visits, and a chance node by its mean (MaxUCT; Keller & Helmert
+    2013); it is for games of one player.
     """
 
     default_temperature = 0.0
@@ -51,6 +58,11 @@ class UCT(Search):
     playout_policy: str | Callable[[Any], Any] | None = option(None, check_playout_policy, optional=True)
     minimax_depth: int = option_of(SearchConfig, "minimax_depth")
     forced_depth: int = option_of(SearchConfig, "forced_depth")
+    chance: str = option_of(SearchConfig, "chance")
+    chance_width: int = option_of(SearchConfig, "chance_width")
+    normalize: str | None = option_of(Ucb1, "normalize")
+    discount: float = option(1.0, discount_factor)
+    backup: str = option_of(SearchConfig, "backup")
 
     def config(self, info: GameInfo) -> SearchConfig:
         """Returns the configuration.
@@ -93,6 +105,10 @@ class UCT(Search):
             max_depth=max_depth,
             minimax_depth=self.minimax_depth,
             forced_depth=self.forced_depth,
+            chance=self.chance,
+            chance_width=self.chance_width,
+            discount=self.discount,
+            backup=self.backup,
             playout_policy=compiled_policy,
             python_policy=python_policy,
             analysis=analysis,

@@ -17,17 +17,31 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 from pondertree.config import parse_tagged_number
+from pondertree.games.chance import refuse_chance
 from pondertree.games.chess_interop import adapt_state, to_state
 from pondertree.games.game_state import State
-from pondertree.random import Random, fold, tree_key
+from pondertree.random import OUTCOME, Random, fold, tree_key
 from pondertree.reference import answer, search_loop
 from pondertree.reference.answer import policy_at
+from pondertree.reference.chance import ChanceRule
 from pondertree.reference.node import Node
 from pondertree.reference.noise import dirichlet
+from pondertree.reference.planning import (
+    Scale,
+    before_move,
+    best_value,
+    check_planning,
+    check_players,
+    mean_for_chooser,
+    normalized,
+    scale_of,
+    value_of,
+)
 from pondertree.reference.priors import Rollout, Uniform, evaluate_positions, float32, highest, priors_of
 from pondertree.reference.search_loop import NO_INPUT, NoisySearch, PendingLeaf, RootInput, at_least, not_negative
 from pondertree.reference.terms import How, Record, puct
-from pondertree.trace import ChoiceTerms
+from pondertree.reference.tree import SearchTree
+from pondertree.trace import ChoiceTerms, TraceRow
 from pondertree.validation import number, positive_number
 
 __all__ = [
@@ -64,7 +78,9 @@ class MCTS(NoisySearch[Node]):
     `dirichlet_alpha` is the concentration per move, or `("total", alpha)`, which is divided by the number of moves.
     `fpu` is the value of an unvisited move, or `("parent", reduction)`, which is subtracted from the parent's value.
     `parent_visits` defines N(s): "node", the visits of the node; "edges", the sum over its moves. With
-    `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations.
+    `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations. Outcomes of chance nodes
+    are visited as `chance` says: "balanced" up to `chance_width` outcomes, or by "sample". `normalize`, `discount` and
+    `backup` are those of `planning`; with `normalize`, `fpu` is on the scale of the tree.
     """
 
     rule: ClassVar[str] = "puct"
@@ -79,21 +95,28 @@ class MCTS(NoisySearch[Node]):
     fpu: float | tuple[str, float] = 0.0
     parent_visits: str = "node"
     forced_playouts: float = 0.0
+    normalize: str | None = None
+    discount: float = 1.0
+    backup: str = "mean"
     seed: int = 0
     solve: bool = True
     in_flight: int = 1
+    chance: str = "balanced"
+    chance_width: int = 36
     calls: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         at_least(0, num_simulations=self.num_simulations)
         at_least(1, in_flight=self.in_flight)
         not_negative(c_puct=self.c_puct, forced_playouts=self.forced_playouts)
+        check_planning(self.normalize, self.discount, self.backup)
         self.alpha_is_total, alpha = parse_tagged_number(self.dirichlet_alpha, "dirichlet_alpha", "total")
         self.alpha = positive_number(alpha, "dirichlet_alpha")
         self.fpu_is_relative, self.fpu_number = parse_tagged_number(self.fpu, "fpu", "parent")
         self.epsilon = number(self.dirichlet_epsilon, "dirichlet_epsilon", least=0.0, most=1.0)
         if self.parent_visits not in ("node", "edges"):
             raise ValueError(f'parent_visits must be "node" or "edges", not {self.parent_visits!r}')
+        self.chance_rule = ChanceRule(self.chance, self.chance_width)
 
     def search(self, game: Any, temperature: float = 1.0, add_noise: bool = False) -> Any:
         """Runs the search and returns the selected move: an int, or a `chess.Move` for a `ChessGame` or a board."""
@@ -139,8 +162,12 @@ class MCTS(NoisySearch[Node]):
     def advance(self, tree: Tree, action: int) -> None:
         """Plays `action` and keeps its subtree. Simulations continue to be counted, which keys the random numbers."""
         tree.root, tree.first_simulation = self._advance_root(tree.root, action), tree.simulations
+        if self.normalize == "tree":
+            tree.reset_bounds()
 
     def _make_root(self, state: State, root_input: RootInput = NO_INPUT) -> Node:
+        refuse_chance(state)
+        check_players(self.backup, state.num_players)
         return Node.of_root(state, root_input.root_actions)
 
     def _advance_root(self, root: Node, action: int, root_input: RootInput = NO_INPUT) -> Node:
@@ -150,7 +177,7 @@ class MCTS(NoisySearch[Node]):
         root = tree.root
         request = root.state, 0, fold(tree.key, ROOT_EVALUATION)
         legal = None if root.root_actions is None else [root.root_actions]
-        ((priors, values),) = evaluate_positions(self.neural_network, [request], legal)
+        ((priors, values),) = evaluate_positions(self.neural_network, [request], legal, self.discount)
         self._expand(root, priors, values)
         self._backpropagate(root, values)
 
@@ -159,14 +186,31 @@ class MCTS(NoisySearch[Node]):
 
     # --- The four steps of a simulation ---------------------------------------------------------------------
 
-    def _select(self, root: Node, random: Random, record: Record | None = None) -> Node:
-        """SELECT: descends by the highest score to a leaf, an end or a proven node; ties are broken at random."""
+    def _descend(self, tree: SearchTree[Node], random: Random, record: Record | None, luck: Random) -> Node:
+        """Selection from the root, on values normalised by the bounds of the tree if `normalize` says so."""
+        return self._select(tree.root, random, record, luck, scale_of(tree) if self.normalize == "tree" else None)
+
+    def _select(
+        self,
+        root: Node,
+        random: Random,
+        record: Record | None = None,
+        luck: Random | None = None,
+        scale: Scale | None = None,
+    ) -> Node:
+        """SELECT: descends by the highest score to a leaf, an end or a proven node; ties are broken at random.
+
+        At chance nodes the descent follows an outcome, sampled from `luck` or balanced (`chance`).
+        """
         node = root
         while node.children and node.proven is None:
-            scores = self._scores(node)
+            if node.is_chance:
+                node = node.try_move(self.chance_rule.choose(node, luck or Random(0, OUTCOME), record))
+                continue
+            scores = self._scores(node, scale)
             forced = self._forced(node) if node is root and self.forced_playouts > 0.0 else None
             if record is not None:
-                terms = self._choice_terms(node, node is root, "score" if forced is None else "forced")
+                terms = self._choice_terms(node, node is root, "score" if forced is None else "forced", scale)
                 record.append((list(scores.items()), terms))
             chosen = highest(scores, random)
             node = node.try_move(chosen if forced is None else forced)
@@ -188,21 +232,31 @@ class MCTS(NoisySearch[Node]):
                 best = child.prior, -action
         return None if best is None else -best[1]
 
-    def _choice_terms(self, node: Node, is_root: bool, how: How) -> ChoiceTerms:
+    def _urgency(self, node: Node, scale: Scale | None) -> float:
+        """Returns the value of an unvisited move of `node`, on the scale of the tree if there is one.
+
+        Trap: 0 for an unvisited move is optimistic in a lost position and pessimistic in a won one.
+        """
+        if not self.fpu_is_relative:
+            return self.fpu_number
+        value = value_of(node, self.backup)
+        return (value if scale is None else normalized(value, scale)) - self.fpu_number
+
+    def _choice_terms(self, node: Node, is_root: bool, how: How, scale: Scale | None = None) -> ChoiceTerms:
         """Returns what the scores of a choice are made of."""
         visits = node.visit_count + node.in_flight
         weight = self._exploration(max(visits - 1, 1) if self.parent_visits == "edges" else visits)
-        urgency = node.mean_value - self.fpu_number if self.fpu_is_relative else self.fpu_number
+        urgency = self._urgency(node, scale)
         k = self.forced_playouts
         forced = {action: math.sqrt(k * child.prior * (visits - 1)) for action, child in node.children.items()}
         edges = [(child.edge_terms(action), child) for action, child in node.children.items()]
-        return puct(node, self.rule, edges, weight, urgency, forced if is_root and k > 0.0 else None, how)
+        return puct(node, self.rule, edges, weight, urgency, forced if is_root and k > 0.0 else None, how, scale)
 
-    def _scores(self, node: Node) -> dict[int, float]:
+    def _scores(self, node: Node, scale: Scale | None = None) -> dict[int, float]:
         """Returns PUCT(child) = Q(child) + c_puct * P(child) * sqrt(N_parent) / (1 + N(child)) of each move.
 
         Q is for the player to move at `node`. Proven losses are skipped unless all moves lose. A leaf in flight counts
-        as a visit in both N, and in Q as a loss for the chooser.
+        as a visit in both N, and in Q as a loss for the chooser; in Q on the scale of the tree it does not count.
 
         Trap: "N(s) = sum over the moves" is 0 at the first selection, which would ignore the priors. The visits of a
         node include its own evaluation; with `parent_visits="edges"` the sum is at least 1.
@@ -211,15 +265,18 @@ class MCTS(NoisySearch[Node]):
         if self.parent_visits == "edges":
             visits = max(visits - 1, 1)
         exploration = self._exploration(visits)
-        # Trap: 0 for an unvisited move is optimistic in a lost position and pessimistic in a won one.
-        unvisited = node.mean_value - self.fpu_number if self.fpu_is_relative else self.fpu_number
+        unvisited = self._urgency(node, scale)
         lost = {action for action, child in node.children.items() if child.proven_for_chooser == -1}
         scores: dict[int, float] = {}
         for action, child in node.children.items():
             if action in lost and len(lost) < len(node.children):
                 continue
             n = child.visit_count + child.in_flight
-            q = unvisited if n == 0 and child.proven is None else child.expected_for_chooser()
+            if scale is not None:
+                mean = mean_for_chooser(child)
+                q = unvisited if mean is None else normalized(mean, scale)
+            else:
+                q = unvisited if n == 0 and child.proven is None else child.expected_for_chooser()
             scores[action] = q + exploration * child.prior / (1.0 + n)
         return scores
 
@@ -229,7 +286,8 @@ class MCTS(NoisySearch[Node]):
 
     def _evaluate(self, tree: Tree, pending: Sequence[PendingLeaf[Node]], target: int) -> list[list[float]]:
         """EXPAND and EVALUATE: evaluates all pending leaves in one batch."""
-        evaluations = evaluate_positions(self.neural_network, [pending_leaf.request for pending_leaf in pending])
+        leaves = [pending_leaf.request for pending_leaf in pending]
+        evaluations = evaluate_positions(self.neural_network, leaves, discount=self.discount)
         for pending_leaf, (priors, values) in zip(pending, evaluations, strict=True):
             self._expand(pending_leaf.leaf, priors, values)
         return [values for _, values in evaluations]
@@ -247,14 +305,43 @@ class MCTS(NoisySearch[Node]):
         the values of all players are backed up, and each node takes that of its player to move.
         """
         values = list(values)
+        if self.backup == "max":
+            self._back_up_best(leaf, values)
+            return
         node: Node | None = leaf
         while node is not None:
             node.visit_count += 1
-            node.total_value += values[node.to_play]
+            node.total_value += values[node.owner]
             if node.parent is not None:
-                if node.rewards is not None:
-                    # A reward counts for the move that earns it and for all moves before.
-                    values = [r + v for r, v in zip(node.rewards, values, strict=True)]
+                values = before_move(node, values, self.discount)
+                if node.chooser_value is None and self.discount < 1.0:
+                    node.chooser_value = 0.0  # it no longer follows from `total_value`
                 if node.chooser_value is not None:
-                    node.chooser_value += values[node.parent.to_play]
+                    node.chooser_value += values[node.chooser]
             node = node.parent
+
+    def _back_up_best(self, leaf: Node, values: list[float]) -> None:
+        """Backs up the best moves' values (MaxUCT): a node is worth its best visited move, a leaf its own value.
+
+        W is N times that value, so that W / N is Q whatever the backup.
+        """
+        node: Node | None = leaf
+        while node is not None:
+            best = best_value(node)
+            values = values if best is None else [best]
+            node.visit_count += 1
+            node.total_value = node.visit_count * values[0]
+            if node.parent is not None:
+                values = before_move(node, values, self.discount)
+                node.chooser_value = node.visit_count * values[0]
+            node = node.parent
+
+    def _finish(self, tree: SearchTree[Node], leaf: Node, values: list[float], row: TraceRow | None) -> None:
+        """Completes a simulation and extends the bounds of the tree."""
+        super()._finish(tree, leaf, values, row)
+        if self.normalize == "tree":
+            tree.widen_bounds(leaf)
+
+    def _value_of(self, root: Node) -> float:
+        """Returns the value of a root for its player to move."""
+        return value_of(root, self.backup)

@@ -95,8 +95,14 @@ def policy_at(root: TreeNode, temperature: float, best: int) -> dict[int, float]
     return policy
 
 
-def make_result(root: N, action: int, best: int, simulations: int, trace: list[TraceRow] | None) -> Result[N]:
-    """Builds the result; `action` is the move to play, `best` the one at temperature 0."""
+def make_result(
+    root: N, action: int, best: int, simulations: int, trace: list[TraceRow] | None, value: float | None = None
+) -> Result[N]:
+    """Builds the result; `action` is the move to play, `best` the one at temperature 0.
+
+    `value` is that of an unproven root; by default the mean of its visits.
+    """
+    value = root.mean_value if value is None else value
     legal = root.legal_actions()
     children = root.children
     return Result(
@@ -105,7 +111,7 @@ def make_result(root: N, action: int, best: int, simulations: int, trace: list[T
         values={action: children[action].total_for_chooser if action in children else 0.0 for action in legal},
         policy=policy_of(root, best),
         q={action: mean_of(root, action) for action in legal},
-        value=float(root.proven) if root.proven is not None else root.mean_value,
+        value=float(root.proven) if root.proven is not None else value,
         proven=root.proven,
         simulations=simulations,
         root=root,

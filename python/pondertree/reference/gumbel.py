@@ -17,11 +17,19 @@ from typing import Any
 
 from pondertree.random import GUMBEL, Random, fold, tree_key
 from pondertree.reference import alphazero, answer, search_loop
+from pondertree.reference.chance import ChanceRule
 from pondertree.reference.latent_world import ModelSearch
 from pondertree.reference.model import is_model
 from pondertree.reference.node import PriorNode
 from pondertree.reference.priors import tempered
-from pondertree.reference.search_loop import PendingLeaf, PriorSearch, RootInput, at_least, not_negative
+from pondertree.reference.search_loop import (
+    PendingLeaf,
+    PriorSearch,
+    RootInput,
+    at_least,
+    not_negative,
+    refuse_chance_root,
+)
 from pondertree.reference.sequential_halving import (
     QTransform,
     Schedule,
@@ -64,12 +72,15 @@ class MCTS(PriorSearch[PriorNode]):
     rescale_values: bool = True
     use_mixed_value: bool = True
     _: KW_ONLY
-    discount: float = 0.997
+    discount: float | None = None
+    """None: 0.997 with a learned model, and 1 with a network."""
     num_players: int = 1
     gumbel: Sequence[float] | None = None
     seed: int = 0
     solve: bool = True
     in_flight: int = 1
+    chance: str = "balanced"
+    chance_width: int = 36
 
     def __post_init__(self) -> None:
         at_least(0, num_simulations=self.num_simulations)
@@ -77,9 +88,11 @@ class MCTS(PriorSearch[PriorNode]):
         not_negative(gumbel_scale=self.gumbel_scale, value_scale=self.value_scale, maxvisit_init=self.maxvisit_init)
         self.base: PriorSearch[Any]
         if is_model(self.network):
-            self.base, self.solve = ModelSearch(self.network, self.discount, self.num_players), False
+            discount = 0.997 if self.discount is None else self.discount
+            self.base, self.solve = ModelSearch(self.network, discount, self.num_players), False
         else:
-            self.base = alphazero.MCTS(self.network)
+            self.base = alphazero.MCTS(self.network, discount=1.0 if self.discount is None else self.discount)
+        self.chance_rule = ChanceRule(self.chance, self.chance_width)
         self.q_transform = QTransform(self.value_scale, self.maxvisit_init, self.rescale_values, self.use_mixed_value)
 
     def run(self, state: Any = None, call: int = 0, row: int = 0, *, temperature: float = 0.0, **inputs: Any) -> Result:
@@ -104,6 +117,7 @@ class MCTS(PriorSearch[PriorNode]):
 
         `cut` ends it after that many simulations, as a time limit would, with the schedule of all of them.
         """
+        refuse_chance_root(tree)
         if num_simulations == 0 or tree.root.proven is not None:
             return
         self._prepare_root(tree)
@@ -123,10 +137,13 @@ class MCTS(PriorSearch[PriorNode]):
 
     # --- Selection -----------------------------------------------------------------------------------------
 
-    def _descend(self, tree: SearchTree[PriorNode], random: Random, record: Record | None) -> PriorNode:
+    def _descend(self, tree: SearchTree[PriorNode], random: Random, record: Record | None, luck: Random) -> PriorNode:
         """Selection: by the schedule at the root, by `interior_scores` below. Proven losses are skipped."""
         node = tree.root
         while node.children and node.proven is None:
+            if node.is_chance:
+                node = node.try_move(self.chance_rule.choose(node, luck, record))
+                continue
             q = self.q_transform.at(node)
             moves = answer.not_lost(node) or list(node.children)
             if node is tree.root:

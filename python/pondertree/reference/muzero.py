@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -35,16 +35,7 @@ MIN_SPAN = 1e-8
 """Lower bound of the range of values in normalisation, against division by 0."""
 
 
-@dataclass(slots=True)
-class Tree(search_loop.Tree[Node]):
-    """The state of a search whose tree is reused from move to move."""
-
-    low: float = math.inf
-    """The lowest value of an action since the tree was created or advanced."""
-    high: float = -math.inf
-    """The highest."""
-
-
+Tree = search_loop.Tree[Node]
 Result = answer.Result[Node]
 
 
@@ -180,7 +171,7 @@ class MCTS(ModelSearch):
 
     # --- The steps of a simulation --------------------------------------------------------------------------
 
-    def _descend(self, tree: SearchTree[Node], random: Random, record: Record | None) -> Node:
+    def _descend(self, tree: SearchTree[Node], random: Random, record: Record | None, luck: Random) -> Node:
         """Selection: descends by the highest score to an unexpanded node."""
         node = tree.root
         while node.expanded():
@@ -251,7 +242,7 @@ class MCTS(ModelSearch):
             values.append(node.mean_value)
             low, high = min(values), max(values)
             return low, 1.0 / max(high - low, MIN_SPAN)
-        if self.normalize == "tree" and isinstance(tree, Tree) and tree.high > tree.low:
+        if self.normalize == "tree" and tree is not None and tree.high > tree.low:
             return tree.low, 1.0 / (tree.high - tree.low)
         return 0.0, 1.0  # also without a tree, whose bounds are then unknown
 
@@ -264,10 +255,6 @@ class MCTS(ModelSearch):
         super()._add_exploration_noise(node, random or self.default_random)
 
     def _finish(self, tree: SearchTree[Node], leaf: Node, values: list[float], row: TraceRow | None) -> None:
-        """Completes a simulation and extends the bounds of the tree by the values of the actions on its path."""
+        """Completes a simulation and extends the bounds of the tree."""
         super()._finish(tree, leaf, values, row)
-        node = leaf
-        while isinstance(tree, Tree) and node.parent is not None:
-            mean = node.returns / node.visit_count
-            tree.low, tree.high = min(tree.low, mean), max(tree.high, mean)
-            node = node.parent
+        tree.widen_bounds(leaf)

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Self
 
+from pondertree.games.chance import is_chance, read_outcomes
 from pondertree.games.game_state import (
     State,
     actions_among,
@@ -15,9 +16,12 @@ from pondertree.games.game_state import (
     refuse_end,
     rewards_of,
 )
-from pondertree.reference.priors import priors_of
+from pondertree.reference.priors import float32, priors_of
 from pondertree.reference.tree import TreeNode
 from pondertree.trace import EdgeTerms
+
+UNKNOWN_PLAYER = -2
+"""The player to move at a node without a state."""
 
 
 class PriorNode(TreeNode):
@@ -61,6 +65,10 @@ class PriorNode(TreeNode):
         """Returns what a trace records of the edge to this node, whatever the rule."""
         return {**super().edge_terms(action), "prior": self.prior, "clean_prior": self.clean_prior}
 
+    def outcomes(self) -> list[tuple[int, float, Self | None]]:
+        """Returns (outcome, probability, child) of a chance node, in child order."""
+        return [(outcome, child.prior, child) for outcome, child in self.children.items()]
+
     def try_move(self, action: int) -> Self:
         """Returns the child of a move. On its first visit it is swapped with the first unvisited child."""
         child = self.children[action]
@@ -95,8 +103,8 @@ class Node(PriorNode):
     clean_prior: float = field(init=False)
     position: State | None = field(default=None, init=False, repr=False)
     """The state; None before the first visit."""
-    to_play: int = field(default=-1, init=False)
-    """The player to move; -1 before the first visit."""
+    to_play: int = field(default=UNKNOWN_PLAYER, init=False)
+    """The player to move, or `CHANCE`; `UNKNOWN_PLAYER` before the first visit."""
     raw_value: float = field(default=0.0, init=False)
     chooser_value: float | None = field(default=None, init=False)
     """The sum of values for the chooser, including the rewards of the move leading here. None in two-player zero-sum
@@ -143,7 +151,7 @@ class Node(PriorNode):
         """
         if self.chooser_value is not None:
             return self.chooser_value
-        return self.total_value if self.parent is None or self.parent.to_play == self.to_play else -self.total_value
+        return self.total_value if self.parent is None or self.parent.owner == self.owner else -self.total_value
 
     @property
     def is_visited(self) -> bool:
@@ -163,6 +171,9 @@ class Node(PriorNode):
         self.chooser_value = None if is_zero_sum(state) else 0.0
         # Trap: the value of an end is from the perspective of the player to move: a checkmated player has lost.
         self.end = None if self.parent is None else end_in_search(state)
+        if self.end is None and is_chance(state):
+            # All outcomes are known at once, and there is nothing to evaluate.
+            self.expand({outcome: float32(p) for outcome, p in zip(*read_outcomes(state), strict=True)})
 
     def expand(self, priors: dict[int, float]) -> None:
         """Creates a child for each legal move."""

@@ -34,9 +34,9 @@ class Rollout:
     def __init__(self) -> None:
         self.playouts = Playouts()
 
-    def evaluate_leaves(self, leaves: Sequence[Leaf]) -> tuple[None, list[list[float]]]:
+    def evaluate_leaves(self, leaves: Sequence[Leaf], discount: float = 1.0) -> tuple[None, list[list[float]]]:
         """Returns (None for uniform priors, playout results); the simulation keys make the playouts reproducible."""
-        return None, simulate_leaves(leaves, playouts=self.playouts)
+        return None, simulate_leaves(leaves, playouts=self.playouts, discount=discount)
 
 
 class MovePriors:
@@ -78,11 +78,11 @@ def _action_of(state: Any, move: Any) -> Any:
         return None
 
 
-def _call(network: Any, leaves: Sequence[Leaf]) -> Any:
+def _call(network: Any, leaves: Sequence[Leaf], discount: float) -> Any:
     """Calls the network through the first of its interfaces."""
     states: list[Any] = [state for state, _, _ in leaves]
     if hasattr(network, "evaluate_leaves"):
-        return network.evaluate_leaves(leaves)
+        return network.evaluate_leaves(leaves, discount)
     if hasattr(network, "evaluate_states"):
         return network.evaluate_states(states)
     observations = np.stack([np.array(state.observation()) for state in states])
@@ -90,15 +90,16 @@ def _call(network: Any, leaves: Sequence[Leaf]) -> Any:
 
 
 def evaluate_positions(
-    network: Any, leaves: Sequence[Leaf], legal: Sequence[Sequence[int]] | None = None
+    network: Any, leaves: Sequence[Leaf], legal: Sequence[Sequence[int]] | None = None, discount: float = 1.0
 ) -> list[tuple[dict[int, float], list[float]]]:
     """Returns the priors and the values (one per player) of each leaf, from one call of the network.
 
     Priors are over the legal moves, or over `legal` if given. A policy has one entry per action, or is None for uniform
-    priors. Entries are logits, unless the network's attribute `policy` is "probabilities".
+    priors. Entries are logits, unless the network's attribute `policy` is "probabilities". `discount` is that of the
+    moves of playouts.
     """
     states = [state for state, _, _ in leaves]
-    policies, raw_values = _call(network, leaves)
+    policies, raw_values = _call(network, leaves, discount)
     values = per_player(states, raw_values)
     if policies is None:
         policies = [None] * len(states)

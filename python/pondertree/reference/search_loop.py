@@ -10,9 +10,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from pondertree.games.chance import waits_for_outcome
 from pondertree.games.playout import Leaf
-from pondertree.random import ANSWER, NOISE, SELECT, Random, draw, fold
+from pondertree.random import ANSWER, NOISE, OUTCOME, SELECT, Random, draw, fold
 from pondertree.reference import answer
+from pondertree.reference.chance import ChanceRule
 from pondertree.reference.node import PriorNode
 from pondertree.reference.noise import noised
 from pondertree.reference.terms import Record
@@ -42,16 +44,20 @@ class BatchedSearch(Generic[N]):
 
     in_flight: int
     solve: bool
+    chance_rule: ChanceRule = ChanceRule()
 
-    def _select(self, root: N, random: Random, record: Record | None = None) -> N:
-        """Selection: descends to a node without a choice to make; appends the compared scores to `record`."""
+    def _select(self, root: N, random: Random, record: Record | None = None, luck: Random | None = None) -> N:
+        """Selection: descends to a node without a choice to make; appends the compared scores to `record`.
+
+        `random` breaks ties; `luck` samples the outcomes of chance nodes.
+        """
         raise NotImplementedError
 
-    def _descend(self, tree: SearchTree[N], random: Random, record: Record | None) -> N:
+    def _descend(self, tree: SearchTree[N], random: Random, record: Record | None, luck: Random) -> N:
         """Selection from the root, for searches that need the state of the tree too."""
-        return self._select(tree.root, random, record)
+        return self._select(tree.root, random, record, luck)
 
-    def _open(self, leaf: N, random: Random, record: Record | None) -> N:
+    def _open(self, leaf: N, random: Random, record: Record | None, luck: Random) -> N:
         """Expansion after selection, for searches that create a leaf only then; others return `leaf`."""
         return leaf
 
@@ -72,15 +78,15 @@ class BatchedSearch(Generic[N]):
         ):
             simulation = tree.simulations + len(pending)
             sim_key = fold(tree.key, simulation)
-            random = Random(sim_key, SELECT)
+            random, luck = Random(sim_key, SELECT), Random(sim_key, OUTCOME)
             choices: Record = []
             record = choices if tree.trace is not None else None
-            leaf = self._descend(tree, random, record)
+            leaf = self._descend(tree, random, record, luck)
             if leaf.is_pending:
                 # A collision with a pending leaf. The descent has changed nothing, and its simulation number is reused
                 # by the next batch.
                 break
-            leaf = self._open(leaf, random, record)
+            leaf = self._open(leaf, random, record, luck)
             if self.solve:
                 prove_end(leaf)
             row: TraceRow | None = None
@@ -169,6 +175,7 @@ class PriorSearch(BatchedSearch[P], Generic[P]):
 
     def _simulate_to(self, tree: Tree[P], limit: int, target: int | None = None) -> None:
         """Simulates until the tree has `limit` simulations or a proven root; `target` is the planned total."""
+        refuse_chance_root(tree)
         while tree.simulations < limit and tree.root.proven is None:
             self._prepare_root(tree)
             pending = self._collect_leaves(tree, limit)
@@ -201,6 +208,7 @@ class PriorSearch(BatchedSearch[P], Generic[P]):
 
     def result(self, tree: Tree[P], temperature: float = 0.0) -> answer.Result[P]:
         """Returns the current result without changing the tree."""
+        refuse_chance_root(tree)
         # Without any simulation the move is drawn from uniform priors.
         root = tree.root if tree.root.children else self._uniform_root(tree.root)
         random = Random(fold(tree.key, tree.simulations), ANSWER)
@@ -208,10 +216,15 @@ class PriorSearch(BatchedSearch[P], Generic[P]):
         if temperature > 0.0 and root.proven in (None, 0):
             policy = self._policy_at(root, temperature, best)
             action = list(policy)[draw(list(policy.values()), random)]
-        result = answer.make_result(root, action, best, tree.simulations - tree.first_simulation, tree.trace)
+        simulations = tree.simulations - tree.first_simulation
+        result = answer.make_result(root, action, best, simulations, tree.trace, self._value_of(root))
         result.policy = self._policy_of(root, best)
         result.root = tree.root
         return result
+
+    def _value_of(self, root: P) -> float:
+        """Returns the value of a root for its player to move: the mean of its visits by default."""
+        return root.mean_value
 
     def _best_move(self, tree: Tree[P], root: P, random: Random) -> int:
         """Returns the move at temperature 0."""
@@ -261,6 +274,12 @@ class NoisySearch(PriorSearch[P], Generic[P]):
         clean = {action: child.clean_prior for action, child in children.items()}
         for action, prior in noised(clean, alpha, self.epsilon, random).items():
             children[action].prior = prior
+
+
+def refuse_chance_root(tree: SearchTree[N]) -> None:
+    """Raises ValueError if the root is a chance node, which an advance leads to: the tree waits for its outcome."""
+    if tree.root.is_chance:
+        raise waits_for_outcome("the root of this tree")
 
 
 def at_least(least: int, **numbers: int) -> None:

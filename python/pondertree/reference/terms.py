@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Literal
 
+from pondertree.reference.planning import Scale, mean_for_chooser
 from pondertree.trace import ChoiceTerms, EdgeTerms, Scores
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 Record = list[tuple[Scores | None, ChoiceTerms]]
 """The choices of a descent: the compared scores, and what they were made of."""
 
-How = Literal["score", "forced", "halving", "untried"]
+How = Literal["score", "forced", "halving", "untried", "balanced", "sample"]
 
 
 def choice(
@@ -61,20 +62,28 @@ def puct(
     urgency: float,
     forced_visits: dict[int, float] | None = None,
     how: How = "score",
+    scale: Scale | None = None,
 ) -> ChoiceTerms:
-    """Returns the terms of PUCT: each score is Q, or the first-play urgency, plus weight * P / (1 + n)."""
+    """Returns the terms of PUCT: each score is Q, or the first-play urgency, plus weight * P / (1 + n).
+
+    `scale` normalises Q, but not the urgency, which is on that scale already.
+    """
     excluded = excluded_losses(node)
     rows: list[EdgeTerms] = []
     for terms, child in edges:
-        q = expected(child)
+        q = expected(child) if scale is None else None if child is None else mean_for_chooser(child)
         exploration = weight * terms["prior"] / (1.0 + (terms["visits"] + terms["in_flight"]))
+        exploit = urgency if q is None else q if scale is None else (q - scale[0]) * scale[1]
+        of_value: EdgeTerms = (
+            {"virtual_loss": virtual_loss(child), "q": exploit} if scale is None else {"q": q, "normalized_q": exploit}
+        )
         known: EdgeTerms = {
             **terms,
-            "virtual_loss": virtual_loss(child),
-            "q": urgency if q is None else q,
+            **of_value,
             "first_play_urgency": q is None,
             "exploration": exploration,
             "forced_visits": (forced_visits or {}).get(terms["action"]),
         }
-        rows.append(scored(known, (urgency if q is None else q) + exploration, excluded))
-    return choice(node, rule, how, rows, {"exploration_weight": weight})
+        rows.append(scored(known, exploit + exploration, excluded))
+    shared: ChoiceTerms = {"exploration_weight": weight}
+    return choice(node, rule, how, rows, shared if scale is None else {**shared, "low": scale[0], "scale": scale[1]})

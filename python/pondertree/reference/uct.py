@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
+from pondertree.games.chance import is_chance, read_outcomes, refuse_chance
 from pondertree.games.dict_state import DictState
 from pondertree.games.game_state import (
     State,
@@ -27,13 +28,25 @@ from pondertree.games.game_state import (
 )
 from pondertree.games.lookahead import forced_actions, minimax
 from pondertree.games.playout import PlayoutPolicy, evaluate, random_playout, simulate_leaves
-from pondertree.random import ANSWER, SELECT, Random, fold, tree_key
+from pondertree.random import ANSWER, OUTCOME, SELECT, Random, fold, tree_key
 from pondertree.reference import answer
-from pondertree.reference.priors import highest
-from pondertree.reference.search_loop import BatchedSearch, at_least, not_negative
+from pondertree.reference.chance import ChanceRule
+from pondertree.reference.planning import (
+    Scale,
+    before_move,
+    best_value,
+    check_planning,
+    check_players,
+    mean_for_chooser,
+    normalized,
+    scale_of,
+    value_of,
+)
+from pondertree.reference.priors import float32, highest
+from pondertree.reference.search_loop import BatchedSearch, at_least, not_negative, refuse_chance_root
 from pondertree.reference.terms import Record, choice, excluded_losses, scored, untried, virtual_loss
 from pondertree.reference.tree import SearchTree, TreeNode
-from pondertree.trace import ChoiceTerms, EdgeTerms
+from pondertree.trace import ChoiceTerms, EdgeTerms, TraceRow
 
 __all__ = [
     "MCTS",
@@ -86,6 +99,8 @@ class MCTSNode(TreeNode):
     end: list[float] | None = field(init=False)
     proven: int | None = None
     distance: int = 0
+    probabilities: dict[int, float] = field(default_factory=dict, init=False, repr=False)
+    """At a chance node, the probability of each outcome in 32 bits."""
     own_random: Random | None = field(default=None, init=False, repr=False)
     """At a root: the default generator of `expand` and `best_child`."""
 
@@ -93,6 +108,9 @@ class MCTSNode(TreeNode):
         self.to_play = self.state.to_play
         self.rewards = rewards_of(self.state)
         self.end = None if self.parent is None else end_in_search(self.state)
+        if self.end is None and is_chance(self.state):
+            self.probabilities = {outcome: float32(p) for outcome, p in zip(*read_outcomes(self.state), strict=True)}
+            self.untried = list(self.probabilities)
 
     @property
     def total_for_chooser(self) -> float:
@@ -124,30 +142,52 @@ class MCTSNode(TreeNode):
         untried = self.list_actions()
         if not untried:
             raise ValueError("the node is fully expanded: all its moves have a child")
-        index = (random or self.tree_random()).choose(len(untried))
+        return self._expand_at((random or self.tree_random()).choose(len(untried)))
+
+    def try_outcome(self, outcome: int) -> MCTSNode:
+        """Returns the child of an outcome of chance, expanded if it has none."""
+        return self.children.get(outcome) or self._expand_at(self.list_actions().index(outcome))
+
+    def outcomes(self) -> list[tuple[int, float, MCTSNode | None]]:
+        """Returns (outcome, probability, child) of a chance node: the expanded outcomes first."""
+        return [
+            (each, self.probabilities[each], self.children.get(each)) for each in [*self.children, *self.list_actions()]
+        ]
+
+    def _expand_at(self, index: int) -> MCTSNode:
+        """Expands an unexpanded move, swapped with the first of them."""
+        untried = self.list_actions()
         untried[0], untried[index] = untried[index], untried[0]
         action = untried.pop(0)
         child = MCTSNode(self.state.play(action), self, max(self.forced_depth_left - 1, 0), action=action)
         self.children[action] = child
         return child
 
-    def score(self, parent_visits: int, c_param: float) -> float:
+    def score(self, parent_visits: int, c_param: float, scale: Scale | None = None) -> float:
         """Returns the UCB1 score of the move leading here; infinite without visits. A leaf in flight counts as a visit.
 
         Trap: the factor 2 is inside the square root, so `c_param = 1` corresponds to the usual constant sqrt(2), and
-        values are in [-1, 1], twice the range for which UCB1 was derived.
+        values are in [-1, 1], twice the range for which UCB1 was derived. `scale` maps them to [0, 1].
         """
         visits = self.visit_count + self.in_flight
         if visits == 0:
             return math.inf
         explore = math.sqrt(2.0 * math.log(parent_visits) / visits)
-        return self.expected_for_chooser() + c_param * explore
+        q = self.expected_for_chooser() if scale is None else normalized(mean_for_chooser(self), scale)
+        return q + c_param * explore
 
-    def best_child(self, c_param: float = 1.0, random: Random | None = None, record: Record | None = None) -> MCTSNode:
+    def best_child(
+        self,
+        c_param: float = 1.0,
+        random: Random | None = None,
+        record: Record | None = None,
+        scale: Scale | None = None,
+    ) -> MCTSNode:
         """Returns the child with the highest score; ties are broken at random. Proven losses are skipped unless all
         lose.
 
-        `random` defaults to the generator of the tree, which has a fixed seed.
+        `random` defaults to the generator of the tree, which has a fixed seed. `scale` (`planning.scale_of`) normalises
+        values.
 
         N of the parent is its own visit count: one for its evaluation, plus the visits of its children. The root is not
         evaluated, and its N is the sum over its children.
@@ -157,22 +197,29 @@ class MCTSNode(TreeNode):
         candidates = {action: child for action, child in self.children.items() if child.proven_for_chooser != -1}
         candidates = candidates or self.children
         parent_visits = max(self.visit_count + self.in_flight, 1)
-        scores = {action: child.score(parent_visits, c_param) for action, child in candidates.items()}
+        scores = {action: child.score(parent_visits, c_param, scale) for action, child in candidates.items()}
         if record is not None:
-            record.append((list(scores.items()), self._choice_terms(parent_visits, c_param)))
+            record.append((list(scores.items()), self._choice_terms(parent_visits, c_param, scale)))
         return candidates[highest(scores, random or self.tree_random())]
 
-    def _choice_terms(self, parent_visits: int, c_param: float) -> ChoiceTerms:
+    def _choice_terms(self, parent_visits: int, c_param: float, scale: Scale | None = None) -> ChoiceTerms:
         """Returns what the scores of `best_child` are made of."""
         excluded = excluded_losses(self)
         edges: list[EdgeTerms] = []
         for action, child in self.children.items():
-            q = child.expected_for_chooser()
             n = child.visit_count + child.in_flight
             exploration = c_param * math.sqrt(2.0 * math.log(parent_visits) / n)
-            terms: EdgeTerms = {"virtual_loss": virtual_loss(child), "q": q, "exploration": exploration}
+            terms: EdgeTerms
+            if scale is None:
+                q = child.expected_for_chooser()
+                terms = {"virtual_loss": virtual_loss(child), "q": q, "exploration": exploration}
+            else:
+                mean = mean_for_chooser(child)
+                q = normalized(mean, scale)
+                terms = {"q": mean, "normalized_q": q, "exploration": exploration}
             edges.append(scored({**child.edge_terms(action), **terms}, q + exploration, excluded))
-        return choice(self, "ucb1", "score", edges)
+        shared: ChoiceTerms | None = None if scale is None else {"low": scale[0], "scale": scale[1]}
+        return choice(self, "ucb1", "score", edges, shared)
 
     def tree_random(self) -> Random:
         """Returns the default generator of the tree."""
@@ -202,8 +249,10 @@ class MCTS(BatchedSearch[MCTSNode]):
 
     `max_depth` cuts playouts; `evaluator` evaluates the leaf (`max_depth` None or 0) or the position where a playout
     was cut; `playout_policy` chooses playout moves; `minimax_depth` is the depth of the minimax guard on the final
-    move; `forced_depth` is the number of plies below the root that are restricted to forced moves. `solve=False`,
-    `in_flight=1` is the specification to the letter. With a `game` of functions, states are dicts: see `DictState`.
+    move; `forced_depth` is the number of plies below the root that are restricted to forced moves. `normalize`,
+    `discount` and `backup` are those of `planning`. `solve=False`, `in_flight=1` is the specification to the letter.
+    Outcomes of chance nodes are visited as `chance` says: "balanced" up to `chance_width` outcomes, or by "sample".
+    With a `game` of functions, states are dicts: see `DictState`.
     """
 
     num_simulations: int = 1000
@@ -213,10 +262,15 @@ class MCTS(BatchedSearch[MCTSNode]):
     playout_policy: PlayoutPolicy | None = None
     minimax_depth: int = 0
     forced_depth: int = 0
+    normalize: str | None = None
+    discount: float = 1.0
+    backup: str = "mean"
     _: KW_ONLY
     seed: int = 0
     solve: bool = True
     in_flight: int = 1
+    chance: str = "balanced"
+    chance_width: int = 36
     game: Any = None
     calls: int = field(default=0, init=False)
 
@@ -225,6 +279,8 @@ class MCTS(BatchedSearch[MCTSNode]):
         at_least(0, minimax_depth=self.minimax_depth, forced_depth=self.forced_depth)
         at_least(1, in_flight=self.in_flight)
         not_negative(c_param=self.c_param)
+        check_planning(self.normalize, self.discount, self.backup)
+        self.chance_rule = ChanceRule(self.chance, self.chance_width)
 
     def search(self, state: Any) -> int:
         """Returns the move to play. Each call draws new random numbers."""
@@ -244,6 +300,8 @@ class MCTS(BatchedSearch[MCTSNode]):
         """Creates a tree that consists of the root, restricted to `root_actions`."""
         state = self._state(state)
         refuse_end(state)
+        refuse_chance(state)
+        check_players(self.backup, state.num_players)
         root = MCTSNode(state, forced_depth_left=self.forced_depth if is_zero_sum(state) else 0)
         if root_actions is not None:
             root.list_actions(root_actions)
@@ -251,11 +309,14 @@ class MCTS(BatchedSearch[MCTSNode]):
 
     def simulate(self, tree: Tree, num_simulations: int) -> None:
         """Runs `num_simulations` more; fewer if the root is proven. After an exception the tree must be discarded."""
+        refuse_chance_root(tree)
         limit = tree.simulations + num_simulations
         while tree.simulations < limit and tree.root.proven is None:
             pending = self._collect_leaves(tree, limit)
             leaves = [pending_leaf.request for pending_leaf in pending]
-            values = simulate_leaves(leaves, self.max_depth, self.evaluator, self.playout_policy, tree.playouts)
+            values = simulate_leaves(
+                leaves, self.max_depth, self.evaluator, self.playout_policy, tree.playouts, self.discount
+            )
             for pending_leaf, leaf_values in zip(pending, values, strict=True):
                 self._mark_in_flight(pending_leaf.leaf, -1)
                 self._finish(tree, pending_leaf.leaf, leaf_values, pending_leaf.row)
@@ -269,21 +330,46 @@ class MCTS(BatchedSearch[MCTSNode]):
             raise ValueError(f"a state that is a {type(state).__name__} needs the functions of its game: give game=")
         return DictState(state, self.game)
 
-    def _select(self, root: MCTSNode, random: Random | None = None, record: Record | None = None) -> MCTSNode:
-        """Selection: descends to a node with an unexpanded move, an end, a proven node or a leaf in flight."""
+    def _descend(self, tree: Tree, random: Random, record: Record | None, luck: Random) -> MCTSNode:
+        """Selection from the root, on values normalised by the bounds of the tree if `normalize` says so."""
+        return self._select(tree.root, random, record, luck, scale_of(tree) if self.normalize == "tree" else None)
+
+    def _select(
+        self,
+        root: MCTSNode,
+        random: Random | None = None,
+        record: Record | None = None,
+        luck: Random | None = None,
+        scale: Scale | None = None,
+    ) -> MCTSNode:
+        """Selection: descends to a node with an unexpanded move, an end, a proven node or a leaf in flight.
+
+        At a chance node the descent follows an outcome (`chance`), which may lead to a new leaf.
+        """
         node = root
-        while node.exact_values() is None and not node.is_pending and not node.list_actions():
-            node = node.best_child(self.c_param, random, record)
+        while node.exact_values() is None and not node.is_pending and not node.is_new:
+            if node.is_chance:
+                node = self._through_chance(node, luck or Random(0, OUTCOME), record)
+            elif node.list_actions():
+                break
+            else:
+                node = node.best_child(self.c_param, random, record, scale)
         return node
 
-    def _open(self, leaf: MCTSNode, random: Random, record: Record | None) -> MCTSNode:
-        """Expansion: expands a move of the selected node, unless its value is exact."""
-        if leaf.exact_values() is not None:
+    def _open(self, leaf: MCTSNode, random: Random, record: Record | None, luck: Random) -> MCTSNode:
+        """Expansion: expands a move of the selected node, unless its value is exact or it is new (behind chance)."""
+        if leaf.exact_values() is not None or leaf.is_new:
             return leaf
         if record is not None:
             edges = [untried(action) for action in leaf.list_actions()]
             record.append((None, choice(leaf, "ucb1", "untried", edges)))
-        return leaf.expand(random)
+        return self._through_chance(leaf.expand(random), luck, record)
+
+    def _through_chance(self, node: MCTSNode, luck: Random, record: Record | None) -> MCTSNode:
+        """Returns the decision or end behind a chance node, or behind several of them; other nodes as they are."""
+        while node.is_chance and node.proven is None:
+            node = node.try_outcome(self.chance_rule.choose(node, luck, record))
+        return node
 
     def _backpropagate(self, leaf: MCTSNode, values: Sequence[float] | float) -> None:
         """Adds the values of a leaf, one per player, to every edge on the path to the root.
@@ -295,16 +381,39 @@ class MCTS(BatchedSearch[MCTSNode]):
         a pass, in a double move, or with one or three players. Here every edge takes the value of its chooser.
         """
         values = _for_each_player(leaf, values)
+        if self.backup == "max":
+            self._back_up_best(leaf, values)
+            return
         node: MCTSNode | None = leaf
         while node is not None:
             if node.parent is None:
                 node.update(values[node.to_play])
             else:
-                if node.rewards is not None:
-                    # A reward counts for the move that earns it and for all moves before.
-                    values = [r + v for r, v in zip(node.rewards, values, strict=True)]
-                node.update(values[node.parent.to_play])
+                values = before_move(node, values, self.discount)
+                node.update(values[node.chooser])
             node = node.parent
+
+    def _back_up_best(self, leaf: MCTSNode, values: list[float]) -> None:
+        """Backs up the best moves' values (MaxUCT): every edge on the path is worth its reward plus what follows.
+
+        W is N times that value, so that W / N is Q whatever the backup.
+        """
+        node = leaf
+        while node.parent is not None:
+            values = before_move(node, values, self.discount)
+            node.visit_count += 1
+            node.total_value = node.visit_count * values[0]
+            node = node.parent
+            best = best_value(node)
+            assert best is not None, "a move of it was visited just now"
+            values = [best]
+        node.update(values[0])
+
+    def _finish(self, tree: Tree, leaf: MCTSNode, values: list[float], row: TraceRow | None) -> None:
+        """Completes a simulation and extends the bounds of the tree."""
+        super()._finish(tree, leaf, values, row)
+        if self.normalize == "tree":
+            tree.widen_bounds(leaf)
 
     # --- Choosing an action ---------------------------------------------------------------------------------
 
@@ -325,7 +434,8 @@ class MCTS(BatchedSearch[MCTSNode]):
     def result(self, tree: Tree) -> Result:
         """Returns the current result without changing the tree."""
         action = self._best_action(tree)
-        return answer.make_result(tree.root, action, action, tree.simulations, tree.trace)
+        value = value_of(tree.root, self.backup)
+        return answer.make_result(tree.root, action, action, tree.simulations, tree.trace, value)
 
 
 def _for_each_player(leaf: MCTSNode, values: Sequence[float] | float) -> list[float]:

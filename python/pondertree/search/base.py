@@ -19,6 +19,7 @@ from pondertree.evaluators.awaiting import in_worker
 from pondertree.evaluators.protocol import check_player_game
 from pondertree.game import GameInfo, describe, game_is_over, is_over
 from pondertree.games import name_of_info
+from pondertree.games.chance import refuse_chance
 from pondertree.games.chess_interop import adapt_state, to_state, to_states
 from pondertree.result import SearchResult
 from pondertree.search.arguments import UNLIMITED, Limits, Progress, read_root_actions
@@ -296,6 +297,9 @@ def check_states(states: Sequence[Any], describe: Callable[[Any], GameInfo]) -> 
     finished = list(map(over, states))
     if any(finished):
         raise game_is_over(f"states[{finished.index(True)}]" if len(states) > 1 else "this state")
+    if info.has_chance:
+        for row, state in enumerate(states):
+            refuse_chance(state, f"states[{row}]" if len(states) > 1 else "this state")
     return info
 
 

@@ -127,7 +127,9 @@ class CompiledWorld(World):
         if self.info.name not in DEVICE_GAMES or config.options.solve or not self._simulations:
             return False
         shapes = [
-            TreeShape(size, self._simulations, self.info.num_actions, config.rule, is_game=True)
+            TreeShape(
+                size, self._simulations, self.info.num_actions, config.rule, discount=config.discount, is_game=True
+            )
             for size in exchange.sizes
         ]
         job = Job(len(core), exchange.layout, shapes=shapes)

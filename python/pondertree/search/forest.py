@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import validation
+from pondertree._core import Forest as EngineForest
 from pondertree._core import TreeView
 from pondertree.config import SearchConfig
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, UsageError
 from pondertree.evaluators.awaiting import in_worker, refuse_coroutine, this_thread
-from pondertree.game import as_contract_error, move_text, refuse_finished
+from pondertree.game import move_text, refuse_finished
 from pondertree.games import name_of_info
+from pondertree.games.chance import is_chance, refuse_chance
 from pondertree.games.chess_interop import check_action, to_state
-from pondertree.games.lookahead import minimax
 from pondertree.result import SearchResult
 from pondertree.search.arguments import UNLIMITED, Limits, Progress, RootActions
 from pondertree.search.leaf_evaluation import OutOfTime
@@ -68,6 +69,8 @@ class Forest:
         #: Simulations of each tree when its root was set, and the minimax verdicts on that root.
         self._begun = [0] * len(states)
         self._verdicts: list[list[tuple[int, int]] | None] = [None] * len(states)
+        #: The trees whose root is a chance node, which `advance` may lead to.
+        self._waiting: set[int] = set()
         #: The actions to search at each root; None for all legal ones.
         self._root_actions: RootActions = root_actions or [None] * len(states)
         #: The actions played in each tree since it was planted or reset, if there are any.
@@ -139,6 +142,8 @@ class Forest:
         """Runs `counts` simulations per tree; or one of those of tree `step`, whose record it returns."""
         if self._busy:
             raise UsageError("this search is already running: an evaluator or another thread must not enter it again")
+        if self._waiting:
+            self._refuse_waiting(*(each for each, count in enumerate(counts) if count > 0))
         if True in noise.values():
             self._world.check_noise()
         begun, begun_step, call = time.perf_counter(), None, None
@@ -200,6 +205,7 @@ class Forest:
     def result(self, index: int = 0, *, temperature: float | None = None) -> SearchResult:
         """Returns the result of tree `index` so far."""
         index = self._index(index)
+        self._refuse_waiting(index)
         self._world.synchronize()
         return self._result(index, self._core.view(index), optional_temperature(temperature))
 
@@ -217,6 +223,7 @@ class Forest:
 
     def results(self, *, temperature: float | Sequence[float | None] | None = None) -> list[SearchResult]:
         """Returns the results of all trees so far."""
+        self._refuse_waiting(*self._waiting)
         temperatures = per_row(temperature, len(self), "temperature", optional_temperature)
         self._world.synchronize()
         return [self._result(index, view, temperatures[index]) for index, view in enumerate(self._core.views())]
@@ -226,35 +233,45 @@ class Forest:
         if self._config.minimax_depth:
             return np.array([result.action for result in self.results(temperature=temperature)], dtype=np.int64)
         temperatures = per_row(temperature, len(self), "temperature", optional_temperature)
-        return self._core.actions([tau or 0.0 for tau in temperatures])
+        return self._all_searched.actions([tau or 0.0 for tau in temperatures])
 
     def policies(self) -> NDArray[np.float64]:
         """Returns the policy of every tree, [trees, num_actions], the training target of self-play."""
-        return self._core.policies()
+        return self._all_searched.policies()
 
     def root_policies(self) -> tuple[NDArray[np.int64], NDArray[np.uint16], NDArray[np.float64]]:
         """Returns the policies over the actions at the roots alone: (actions per tree, the actions, their shares)."""
-        return self._core.root_policies()
+        return self._all_searched.root_policies()
 
     def visits(self) -> NDArray[np.int64]:
         """Returns the visits of every action in every tree, [trees, num_actions]."""
-        return self._core.visits()
+        return self._all_searched.visits()
 
     def values(self) -> NDArray[np.float64]:
         """Returns the value of every root, for the player to move there."""
-        return self._core.values()
+        return self._all_searched.values()
+
+    def waits_for_outcome(self, index: int = 0) -> bool:
+        """Whether the root of tree `index` is a chance node: nothing is searched before `advance` passes an outcome."""
+        return self._index(index) in self._waiting
+
+    def _refuse_waiting(self, *indices: int) -> None:
+        """Raises `InvalidArgumentError` if one of these trees waits for an outcome of chance."""
+        for index in self._waiting.intersection(indices):
+            what = f"tree {index}" if len(self) > 1 else "the tree"
+            raise InvalidArgumentError(f"the root of {what} is a chance node: call advance(outcome) first")
+
+    @property
+    def _all_searched(self) -> EngineForest:
+        """The engine's forest; raises `InvalidArgumentError` if one of its trees waits for an outcome."""
+        self._refuse_waiting(*self._waiting)
+        return self._core
 
     def _minimax_verdicts(self, index: int) -> list[tuple[int, int]]:
         """Returns the plies of each proven win among the root's actions, -1 for a proven loss; cached for a root."""
         verdicts = self._verdicts[index]
         if verdicts is None:
-            depth = self._config.minimax_depth
-            if self._info.compiled:
-                verdicts = self._core.minimax(index, depth)
-            else:
-                with as_contract_error(self._info, "in the minimax guard"):
-                    outcomes = minimax(self._states[index], depth)
-                verdicts = [(action, plies if sign > 0 else -1) for action, (sign, plies) in outcomes.items() if sign]
+            verdicts = self._world.minimax_verdicts(index, self._states[index], self._config.minimax_depth)
             self._verdicts[index] = verdicts
         return verdicts
 
@@ -276,7 +293,8 @@ class Forest:
         the model's predicted hidden state is kept, all actions are legal, and the player to move is the model's
         prediction, or players alternate. The subtree is dropped if the model predicted another player to move.
 
-        An action that ends the game raises a `GameOverError`; the tree is unchanged.
+        At a chance node the tree waits until `advance` passes the outcome that came up. An action that ends the game
+        raises a `GameOverError`; the tree is unchanged.
         """
         index = self._index(index)
         if self._busy:
@@ -303,7 +321,7 @@ class Forest:
         else:
             try:
                 if not is_searched:
-                    self.reset(index, self._world.state_after(state, action))
+                    self._reset(index, self._world.state_after(state, action))
                     self._moves[index] = moves
                     return
                 after = self._world.advance(index, state, action)
@@ -358,6 +376,12 @@ class Forest:
         if self._world.describe(state) != self._world.game:
             raise InvalidArgumentError(f"state belongs to another game than this forest ({name_of_info(self._info)})")
         refuse_finished(state)
+        if self._info.has_chance:
+            refuse_chance(state, "the new state")
+        self._reset(index, state)
+
+    def _reset(self, index: int, state: Any) -> None:
+        """Replaces tree `index` by one from a checked state, which may be a chance node."""
         seed, call = self._next_call()
         self._world.reset(index, state, (seed, call, index))
         if self._config.gumbel is not None:
@@ -371,6 +395,7 @@ class Forest:
         self._elapsed[index] = 0.0
         self._begun[index] = begun
         self._verdicts[index] = None
+        (self._waiting.add if self._info.has_chance and is_chance(state) else self._waiting.discard)(index)
         self._root_actions[index] = None
         self._moves.pop(index, None)
 
@@ -378,6 +403,7 @@ class Forest:
         """Returns the only tree of this forest as (plain data, columns), from which `_restore` makes it."""
         if self._busy:
             raise UsageError("cannot save while `simulate` runs")
+        self._refuse_waiting(0)
         columns, hidden = self._world.saved()
         result = self.result()
         data = {
@@ -414,9 +440,8 @@ class Forest:
         """Returns every simulation of tree `index`, as the reference implementation records it; needs `trace=True`."""
         if not self._config.options.trace:
             raise UsageError("nothing was recorded: create the search with trace=True")
-        index = self._index(index)
         self._world.synchronize()
-        return sorted(self._core.trace(index), key=operator.itemgetter("simulation"))
+        return sorted(self._core.trace(self._index(index)), key=operator.itemgetter("simulation"))
 
     def _index(self, index: int) -> int:
         number = whole_number(index, "index", least=-len(self))

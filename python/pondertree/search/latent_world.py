@@ -78,6 +78,10 @@ def latent_game(state: Any, num_players: int) -> GameInfo:
     if isinstance(state, ObservationRoot):
         return _OBSERVED[num_players - 1]
     info = describe(state)
+    if info.has_chance:
+        raise InvalidArgumentError(
+            f"{info.name} has chance nodes: learned models have none, search it with an evaluator"
+        )
     if info.num_players > 2:
         raise InvalidArgumentError(
             f"{info.name} has {info.num_players} players: learned models support one or two players"

@@ -15,7 +15,8 @@ from pondertree.config import SearchConfig
 from pondertree.errors import GameContractError, PondertreeError, UnfinishedPlayoutWarning, warn_caller
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.protocol import EvaluatorOutput, evaluate_batch
-from pondertree.game import GameInfo, as_contract_error, check_returns, check_rewards
+from pondertree.game import CHANCE, GameInfo, as_contract_error, check_returns, check_rewards
+from pondertree.games.chance import read_outcomes
 from pondertree.games.playout import MAX_PLAYOUT_LENGTH, MOVES_PER_CHECK, Playouts, simulate_leaves
 
 
@@ -93,10 +94,13 @@ class LeafEvaluation:
         leaves = [(state, chooser, key) for state, (_, chooser, key) in zip(states, rows, strict=True)]
         is_random = config.evaluator is None and config.python_policy is None and config.max_depth is None
         if is_random and not hasattr(states[0], "simulateRandomPlayout"):
-            return np.array([fast_random_playout(state, key, self._info, self.playouts) for state, _, key in leaves])
+            info, discount = self._info, config.discount
+            played = [fast_random_playout(state, key, info, self.playouts, discount) for state, _, key in leaves]
+            return np.array(played)
         evaluator = None if config.evaluator is None else _StateEvaluator(config.evaluator)
         with as_contract_error(self._info, "in a playout"):
-            values = simulate_leaves(leaves, config.max_depth, evaluator, config.python_policy, self.playouts)
+            policy, discount = config.python_policy, config.discount
+            values = simulate_leaves(leaves, config.max_depth, evaluator, policy, self.playouts, discount)
         return np.array(values, dtype=np.float64)
 
 
@@ -132,39 +136,48 @@ class SearchPlayouts(Playouts):
             raise OutOfTime
 
 
-def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts) -> list[float]:
-    """Returns the result of a random playout, one number per player; with rewards, their sums.
+def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts, discount: float = 1.0) -> list[float]:
+    """Returns the result of a random playout, one number per player; with rewards, their discounted sums.
 
     Plays the same moves as `random_playout`. Optimised, since it takes most of the time of a search of a Python game:
     it draws from the engine's generator and reads every property once. Truncated after `MAX_PLAYOUT_LENGTH` moves.
     """
-    choose = PlayoutRandom(key).choose
-    earned = [0.0] * info.num_players
-    moves, action = 0, None
+    random = PlayoutRandom(key)
+    choose = random.choose
+    earned, weight, step = [0.0] * info.num_players, 1.0, 1.0
+    moves, outcomes_drawn, action, has_chance = 0, 0, None, info.has_chance
     try:
         while not state.is_terminal:
-            if moves >= MAX_PLAYOUT_LENGTH:
+            if has_chance and state.to_play == CHANCE:
+                step = 1.0
+                outcomes, probabilities = read_outcomes(state)
+                action = outcomes[random.draw(probabilities)]
+                outcomes_drawn += 1
+            elif moves - outcomes_drawn >= MAX_PLAYOUT_LENGTH:
                 break
-            legal = state.legal_actions()
-            if len(legal) == 0:
-                raise GameContractError(f"{info.name}.legal_actions() is empty although the game is not over")
-            action = legal[choose(len(legal))]
+            else:
+                step = discount
+                legal = state.legal_actions()
+                if len(legal) == 0:
+                    raise GameContractError(f"{info.name}.legal_actions() is empty although the game is not over")
+                action = legal[choose(len(legal))]
             state = state.play(action)
             if info.has_rewards:
                 rewards = check_rewards(state.rewards(), info)
-                earned = [sum_ + reward for sum_, reward in zip(earned, rewards, strict=True)]
+                earned = [sum_ + weight * reward for sum_, reward in zip(earned, rewards, strict=True)]
+            weight *= step
             moves += 1
             if moves % MOVES_PER_CHECK == 0:
                 playouts.check_time()
         else:
             playouts.ended += 1
-            return earned if info.has_rewards else check_returns(state.returns(), info)
+            return earned if info.has_rewards else [weight * value for value in check_returns(state.returns(), info)]
     except PondertreeError:
         raise
     except Exception as error:
         doing = "at its start" if action is None else f"at or after play({action})"
         raise GameContractError(f"{info.name} raised {type(error).__name__} in a playout, {doing}: {error}") from error
-    playouts.count_cut(moves)
+    playouts.count_cut(moves - outcomes_drawn)
     return earned
 
 

@@ -31,7 +31,7 @@ class ModelSearch(Search):
     """A search that plans in its learned model, if it has one."""
 
     model: Any
-    discount: float
+    discount: float | None
     num_players: int | None
 
     def __post_init__(self) -> None:

@@ -18,14 +18,23 @@ from pondertree._core import Forest as EngineForest
 from pondertree._core import TreeView
 from pondertree.config import SearchConfig
 from pondertree.errors import InternalError, InvalidArgumentError
-from pondertree.game import GameInfo, Position, as_contract_error, play, read_position
+from pondertree.game import CHANCE, GameInfo, as_contract_error, play
 from pondertree.games.lookahead import forced_actions
+from pondertree.games.position import Position, read_position
 from pondertree.games.purity import PlayCheck
 from pondertree.gpu.protocol import ShouldStop
 from pondertree.search.arguments import RootActions
 from pondertree.search.leaf_evaluation import LeafEvaluation, OutOfTime
 from pondertree.search.world import Key, Keys, World
 from pondertree.validation import shown
+
+#: `CHANCE` in columns of unsigned bytes.
+_CHANCE_COLUMN = 255
+
+
+def player_of_column(number: int) -> int:
+    """Returns the player to move at a saved node, or `CHANCE`."""
+    return CHANCE if number == _CHANCE_COLUMN else number
 
 
 class PythonWorld(World):
@@ -93,7 +102,7 @@ class PythonWorld(World):
             not fits
             or not set(edges) <= set(position.legal)
             or position.terminal != bool(columns["node_end"][node])
-            or position.to_play != int(columns["node_to_play"][node])
+            or position.to_play != player_of_column(int(columns["node_to_play"][node]))
         ):
             raise InvalidArgumentError(
                 f"the tree does not fit the given state: at node {node} the tree has the actions {shown(edges)}, "
@@ -104,7 +113,9 @@ class PythonWorld(World):
     def reset(self, index: int, state: Any, key: Key) -> None:
         """Replaces tree `index` by a new one from `state`."""
         position = self._read_root(state)
-        slot, released = self.core.reset_external(index, position.to_play, position.legal, *key)
+        slot, released = self.core.reset_external(
+            index, position.to_play, position.legal, list(position.probabilities), key
+        )
         self.release(released)
         self._put_root(slot, state)
 
@@ -112,7 +123,9 @@ class PythonWorld(World):
         """Plays a legal action at the root of tree `index`; returns the state after it."""
         state = self.state_after(before, action)
         position = self._read_root(state)
-        slot, released = self.core.advance_external(index, action, position.to_play, position.legal)
+        slot, released = self.core.advance_external(
+            index, action, position.to_play, position.legal, list(position.probabilities)
+        )
         self.release(released)
         self._put_root(slot, state)
         return state
@@ -173,6 +186,7 @@ class PythonWorld(World):
         rewards: list[float] = []
         offsets = [0]
         legal: list[int] = []
+        probabilities: list[float] = []
         check = self._play_check
         for slot, parent, action in self.core.stepping():
             before = self._states[parent]
@@ -191,8 +205,11 @@ class PythonWorld(World):
             returns.extend(position.returns)
             rewards.extend(position.rewards)
             legal.extend(position.legal)
+            if self.info.has_chance:
+                # One entry for each legal action; those of decisions do not count.
+                probabilities.extend(position.probabilities or [0.0] * len(position.legal))
             offsets.append(len(legal))
-        self.core.step(to_play, terminal, returns, rewards, offsets, legal)
+        self.core.step(to_play, terminal, returns, rewards, offsets, legal, probabilities)
 
     def _path(self, slot: int) -> list[int]:
         """Returns the actions from the root to the position in a slot."""
@@ -223,8 +240,8 @@ class PythonWorld(World):
 
     def _forced(self, state: Any, position: Position, forced_left: int) -> Position:
         """Returns the position with its forced actions alone, where `forced_left` plies of them remain."""
-        if forced_left == 0 or position.terminal or not position.legal:
+        if forced_left == 0 or position.terminal or not position.legal or position.to_play == CHANCE:
             return position
         with as_contract_error(self.info, "in the search for forced moves"):
             legal = forced_actions(state, position.legal)
-        return Position(position.to_play, False, position.returns, position.rewards, legal)
+        return replace(position, legal=legal)

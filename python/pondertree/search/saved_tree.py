@@ -55,6 +55,10 @@ class ReadOnlyForest:
         _, (view, state, info, _, *rest) = self._result.__reduce__()
         return SearchResult(view, state, info, validation.temperature(temperature), *rest)
 
+    def waits_for_outcome(self, index: int = 0) -> bool:
+        """Whether the root is a chance node: never."""
+        return False
+
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise UsageError(f"this tree is read-only: {self._reason}")
 

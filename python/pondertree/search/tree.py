@@ -115,6 +115,10 @@ class Tree:
         """Skips the analysis of the next root; see `Forest.skip_root_analysis`."""
         self._forest.skip_root_analysis(0)
 
+    def waits_for_outcome(self) -> bool:
+        """Whether the root is a chance node, where `advance` passes the outcome that came up before anything else."""
+        return self._forest.waits_for_outcome()
+
     def depths(self) -> tuple[float, int]:
         """Returns the mean depth of the simulations and the largest depth, in plies; walks the whole tree."""
         return self.result().depths()
@@ -128,11 +132,13 @@ class Tree:
         return self._forest.trace(0)
 
     def _repr_html_(self) -> str | None:
-        return None if self._forest.is_busy else self.result()._repr_html_()
+        return None if self._forest.is_busy or self._forest.waits_for_outcome() else self.result()._repr_html_()
 
     def __repr__(self) -> str:
         if self._forest.is_busy:
             return "<Tree: being searched>"
+        if self._forest.waits_for_outcome():
+            return "<Tree: waits for an outcome of chance>"
         result = self.result()
         # Not `result.action`, which warns of a tree without simulations.
         return f"<Tree: {result.simulations} simulations, best {move_text(self.state, result._chosen[1])}>"

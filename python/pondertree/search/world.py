@@ -13,6 +13,7 @@ from pondertree._core import Forest as EngineForest
 from pondertree.config import SearchConfig
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo, as_contract_error, describe, play, refuse_finished
+from pondertree.games.lookahead import minimax
 from pondertree.gpu.protocol import ShouldStop
 from pondertree.search.arguments import RootActions
 
@@ -88,6 +89,14 @@ class World(ABC):
             self.batch()
             if should_stop is not None and should_stop():
                 return
+
+    def minimax_verdicts(self, index: int, root: Any, depth: int) -> list[tuple[int, int]]:
+        """Returns the plies of each proven win among the actions of tree `index`'s root, -1 for a proven loss."""
+        if self.info.compiled:
+            return self.core.minimax(index, depth)
+        with as_contract_error(self.info, "in the minimax guard"):
+            outcomes = minimax(root, depth)
+        return [(action, plies if sign > 0 else -1) for action, (sign, plies) in outcomes.items() if sign]
 
     def synchronize(self) -> None:  # noqa: B027 (nothing to do without device-resident trees)
         """Copies the nodes of device-resident trees into the engine, which has only their roots."""

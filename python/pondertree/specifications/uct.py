@@ -43,8 +43,9 @@ def playout(
         depth = 0
     key = tree_key(secrets.randbits(63) if seed is None else validation.whole_number(seed, "seed"), 0, 0)
     if type(state) in COMPILED and not callable(policy):
-        result, last = state._playout(key, policy or "random", depth)
-        values = None if result is None else [float(result), -float(result)]
+        result, rewards, last = state._playout(key, policy or "random", depth)
+        value = rewards + (result or 0)
+        values: list[float] | None = None if result is None else [value, -value][: info.num_players]
     else:
         chosen = decisive_policy if policy == "decisive" else policy if callable(policy) else None
         with as_contract_error(info, "in a playout"):
@@ -60,7 +61,7 @@ def playout(
                 "max_depth=..., which scores 0, or give an evaluator that values its last position"
             )
     if values is not None:
-        return values[player]
+        return float(values[player])
     if evaluator is None:
         return 0.0
     answer = evaluate_batch(evaluator, Batch.of([last])).values

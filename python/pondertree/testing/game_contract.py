@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import numpy as np
 from pondertree._core import LARGEST_REWARD
 from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.game import (
+    CHANCE,
     GameInfo,
     action_list,
     check_actions,
@@ -22,6 +24,7 @@ from pondertree.game import (
     player_index,
     player_numbers,
 )
+from pondertree.games.chance import LARGEST_OUTCOME, check_same_outcomes, draw_outcome, is_chance, read_outcomes
 from pondertree.games.playout import own_playout
 from pondertree.games.purity import ADVICE
 from pondertree.games.state_attributes import attributes, drawn_from, generator_states, is_same, parts
@@ -34,7 +37,9 @@ RULES = {
     "state": "factory() and play() give states: all methods and properties of pondertree.Game are there",
     "constants": "num_actions, num_players, zero_sum and whether there are rewards() are the same in every state",
     "answers": "no question about a state raises an exception",
-    "to_play": "the player to move is an int from 0 to num_players - 1",
+    "to_play": "the player to move is an int from 0 to num_players - 1, or pondertree.CHANCE at a chance node",
+    "chance": "chance_outcomes() of a chance node are ints below 65536, each once, with positive probabilities that "
+    "sum to 1; legal_actions() lists the same outcomes",
     "is_terminal": "is_terminal is a property that is True or False",
     "legal_actions": "legal actions are a sequence of ints from 0 to num_actions - 1, each once; empty at an end only",
     "returns": "a finished game has one finite number per player, in [-1, 1] unless the game has rewards()",
@@ -89,12 +94,13 @@ class GameChecker:
         self.check_kind(state)
         states, readings = [state], [self.first_look(state)]
         while not readings[-1]["is_terminal"] and len(self.path) < max_moves:
-            if self.has_playout:
+            if self.has_playout and readings[-1]["to_play"] != CHANCE:
                 self.check_playout(state, readings[-1], max_moves)
             before, generators = attributes(state), generator_states(state)
             legal = readings[-1]["legal_actions"]
             self.check_refusals(state, legal, random)
-            action = legal[random.choose(len(legal))]
+            is_drawn = readings[-1]["to_play"] == CHANCE
+            action = draw_outcome(state, random) if is_drawn else legal[random.choose(len(legal))]
             after = self.ask("play", f"play({action}), a legal action,", state.play, action)
             if after is None:
                 self.fail("play", f"play({action}) returned None: it must return the new state")
@@ -111,7 +117,7 @@ class GameChecker:
             self.check_refusals(state, [], random)
             self.check_unchanged(state, readings[-1], before, "a refused play")
             # If random moves end the game, its own playout must end without a limit.
-            if self.has_playout and not readings[0]["is_terminal"]:
+            if self.has_playout and not readings[0]["is_terminal"] and readings[0]["to_play"] != CHANCE:
                 path, self.path = self.path, []
                 self.check_playout(states[0], readings[0], None)
                 self.path = path
@@ -139,8 +145,9 @@ class GameChecker:
     def first_look(self, state: Any) -> dict[str, Any]:
         """Reads all properties of a new state, twice."""
         readings = self.read(state)
-        self.most_legal = max(self.most_legal, len(readings["legal_actions"]))
-        if self.writes:
+        if readings["to_play"] != CHANCE:
+            self.most_legal = max(self.most_legal, len(readings["legal_actions"]))
+        if self.writes and readings["to_play"] != CHANCE:
             self.check_notation(state, readings["legal_actions"])
         for name, again in self.read(state).items():
             if readings[name] != again:
@@ -155,7 +162,10 @@ class GameChecker:
             hint = ": make it a property" if callable(terminal) else ""
             self.fail("is_terminal", f"is_terminal is {terminal!r}, not True or False{hint}")
         readings: dict[str, Any] = {"is_terminal": bool(terminal), "to_play": self.read_to_play(state, bool(terminal))}
-        readings["legal_actions"] = self.read_legal(state, bool(terminal))
+        is_chance = not terminal and readings["to_play"] == CHANCE
+        readings["legal_actions"] = self.read_legal(state, bool(terminal), is_chance)
+        if is_chance:
+            readings["chance_outcomes()"] = self.read_outcomes(state, readings["legal_actions"])
         if self.info.has_rewards:
             readings["rewards()"] = self.read_numbers("rewards", self.ask("answers", "rewards()", state.rewards))
         if terminal:
@@ -163,7 +173,8 @@ class GameChecker:
         else:
             # Their values before the end are unspecified, but must not change.
             readings["returns()"] = _outcome(state.returns)
-        if self.has_observation:
+        # Evaluators never see a chance node.
+        if self.has_observation and not is_chance:
             readings["observation()"] = self.read_observation(self.ask("answers", "observation()", state.observation))
         if self.draws:
             readings["repr"] = self.ask("answers", "repr", lambda: repr(state))
@@ -173,15 +184,23 @@ class GameChecker:
         given = self.ask("answers", "to_play", lambda: state.to_play)
         with self.under("to_play"):
             player = player_index(given, self.info)
-            if not terminal:  # it is unspecified at an end
+            # It is unspecified at an end; outcomes are read where chance moves.
+            if not terminal and player != CHANCE:
                 check_player(player, self.info.num_players, self.info.name)
         return player
 
-    def read_legal(self, state: Any, terminal: bool) -> list[int]:
+    def read_outcomes(self, state: Any, legal: list[int]) -> list[tuple[int, float]]:
+        """Reads the outcomes of a chance node, with their probabilities."""
+        with self.under("chance"):
+            actions, probabilities = read_outcomes(state)
+            check_same_outcomes(state, actions, legal)
+        return list(zip(actions, probabilities, strict=True))
+
+    def read_legal(self, state: Any, terminal: bool, is_chance: bool = False) -> list[int]:
         given = self.ask("answers", "legal_actions()", state.legal_actions)
         with self.under("legal_actions"):
             legal = action_list(given, self.info)
-            check_actions(legal, self.info.num_actions, self.info.name)
+            check_actions(legal, LARGEST_OUTCOME + 1 if is_chance else self.info.num_actions, self.info.name)
         if any(isinstance(action, (bool, np.bool_)) for action in given):
             self.fail("legal_actions", f"legal_actions() has True or False in it, like a mask: {shown(given)}")
         if len(set(legal)) != len(legal):
@@ -248,7 +267,7 @@ class GameChecker:
         self.state = state
         count = self.info.num_actions
         # Python lists accept -1 as an index, so it is tried in every state.
-        tried = [-1, count]
+        tried = [-1, next(action for action in itertools.count(count) if action not in legal)]
         taken = set(legal)
         drawn = (random.below(count) for _ in range(8))
         inside = next((action for action in drawn if action not in taken), None)
@@ -329,6 +348,9 @@ class GameChecker:
         self.state = start = states[0]
         with self.under("symmetries", InvalidArgumentError):
             symmetries = checked_symmetries(self.ask("symmetries", "symmetries()", start.symmetries))
+        # Outcomes of chance have no images: only the moves before the first one are compared.
+        drawn = next((ply for ply, state in enumerate(states) if is_chance(state)), None)
+        states = states[:drawn]
         for number, (cells, actions) in enumerate(symmetries):
             self.state, self.path = start, []
             if actions.size != self.info.num_actions or start.observation().size % cells.size:

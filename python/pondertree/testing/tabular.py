@@ -13,12 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pondertree.random import Random, fold
+from pondertree.game import CHANCE
+from pondertree.random import Random, add_up, fold
 
 TurnOrder = Literal["alternate", "random", "double"]
 
 # Purposes of the streams of a position, distinct from those of a search.
-_ACTIONS, _TURN, _END, _RETURNS, _REWARDS = 101, 102, 103, 104, 105
+_ACTIONS, _TURN, _END, _RETURNS, _REWARDS, _CHANCE, _OUTCOMES = 101, 102, 103, 104, 105, 106, 107
+
+#: Outcomes of chance are numbered below this, beyond any action space.
+_OUTCOME_SPACE = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,9 @@ class TabularGame:
     game may end; between them each position is an end with probability `end_chance`. `turn_order`: players alternate,
     are drawn at every position, or move twice in a row. With `rewards` the states have `rewards()`, by which alone the
     game is scored. Two players with `zero_sum` get results of -1, 0 or +1 that cancel; all other results are
-    independent numbers in [-1, 1].
+    independent numbers in [-1, 1]. With `chance` each position below the start is a chance node with that
+    probability, also two or more in a row; `outcomes` is the least and greatest number of their outcomes, which differ
+    in probability.
     """
 
     seed: int
@@ -41,6 +47,8 @@ class TabularGame:
     zero_sum: bool = True
     end_chance: float = 0.25
     action_space: int | None = None
+    chance: float = 0.0
+    outcomes: tuple[int, int] = (1, 4)
 
     def __post_init__(self) -> None:
         least, most = self.branching
@@ -81,8 +89,36 @@ class TabularGame:
             player = ply // 2 % self.players
         else:
             player = Random(key, _TURN).choose(self.players)
-        kind = RewardState if self.rewards else TabularState
+        with_chance = self.chance > 0.0
+        kinds: dict[tuple[bool, bool], type[TabularState]] = {
+            (False, False): TabularState,
+            (False, True): RewardState,
+            (True, False): StochasticState,
+            (True, True): StochasticRewardState,
+        }
+        kind = kinds[with_chance, self.rewards]
+        if ply > 0 and not over and with_chance and Random(key, _CHANCE).uniform() < self.chance:
+            return kind(self, path, key, CHANCE, over, self._outcomes(key))
         return kind(self, path, key, player, over, () if over else self._legal(key))
+
+    def _outcomes(self, key: int) -> tuple[int, ...]:
+        """Returns the outcomes of a chance node, unordered and with gaps."""
+        random = Random(key, _OUTCOMES)
+        least, most = self.outcomes
+        count = least + random.choose(most - least + 1)
+        found: list[int] = []
+        while len(found) < count:
+            outcome = random.choose(_OUTCOME_SPACE)
+            if outcome not in found:
+                found.append(outcome)
+        return tuple(found)
+
+    def _probabilities(self, key: int, count: int) -> list[float]:
+        """Returns the probabilities of `count` outcomes: some equal, some of another size."""
+        random = Random(fold(key, count), _OUTCOMES)
+        weights = [float(1 + random.choose(3)) * (0.01 if random.choose(4) == 0 else 1.0) for _ in range(count)]
+        total = add_up(weights)
+        return [weight / total for weight in weights]
 
     def _legal(self, key: int) -> tuple[int, ...]:
         random = Random(key, _ACTIONS)
@@ -170,3 +206,17 @@ class RewardState(TabularState):
             state = state.play(action)
             totals = [total + reward for total, reward in zip(totals, self.game._rewards(state.key), strict=True)]
         return totals
+
+
+@dataclass(frozen=True, slots=True)
+class StochasticState(TabularState):
+    """A position of a game with chance; a class of its own, since games without have no `chance_outcomes`."""
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        """Returns the outcomes of a chance node with their probabilities."""
+        return list(zip(self._legal, self.game._probabilities(self.key, len(self._legal)), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class StochasticRewardState(StochasticState, RewardState):
+    """A position of a game with chance and rewards, also for outcomes of chance."""

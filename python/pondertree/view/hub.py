@@ -127,8 +127,9 @@ def hello(setup: Setup, server: str) -> str:
                 "title": position.title,
                 "players": list(position.players),
                 "num_actions": info.num_actions,
+                "chance": info.has_chance,
                 "fen": position.game == "chess",
-                "solver": info.is_two_player_zero_sum and position.game != "chess",
+                "solver": info.is_two_player_zero_sum and not info.has_chance and position.game != "chess",
             },
             "presets": [
                 {"name": each.name, "title": each.title, "parameters": parameters_of(each)}

@@ -13,6 +13,7 @@ from typing import Any
 
 from pondertree.errors import GameOverError, InvalidArgumentError, UsageError
 from pondertree.games import Chess
+from pondertree.games.chance import is_chance
 from pondertree.node import predicted_successor, searched_action_text
 from pondertree.result import SearchResult
 from pondertree.search.arguments import UNLIMITED
@@ -23,7 +24,7 @@ from pondertree.view.frames import Rows, Snapshot
 from pondertree.view.parameters import read_parameters
 from pondertree.view.position import MAX_TEXT
 from pondertree.view.setup import Algorithm, ViewSettings
-from pondertree.view.statistics import finite, move_rows
+from pondertree.view.statistics import finite, move_rows, outcome_rows
 from pondertree.view.window import Window
 
 #: Seconds of a slice, and the longest one for a game whose playouts exceed it.
@@ -59,7 +60,8 @@ class Run:
 class LiveSearch:
     """The search of one position and of those that are played from it.
 
-    `tree` is None at the end of a game. `is_known` is False for a tree from a file that was not made by `search`.
+    `tree` is None at the end of a game, and at a chance node that no search has reached. `is_known` is False for a tree
+    from a file that was not made by `search`.
     """
 
     def __init__(self, search: Search, state: Any, tree: Tree | None, *, is_known: bool = True) -> None:
@@ -125,8 +127,20 @@ class LiveSearch:
             self.tree.advance(action)
         self._set_root(state)
 
+    @property
+    def is_chance(self) -> bool:
+        """Whether the position is a chance node, which has no search: a tree waits for the outcome."""
+        return self._info.has_chance and is_chance(self._state)
+
+    @property
+    def _searched(self) -> Tree | None:
+        """The tree, where it has results."""
+        return None if self.is_chance else self.tree
+
     def require_tree(self) -> Tree:
-        """Returns the tree; raises `GameOverError` if the game is over."""
+        """Returns the tree; raises if there is nothing to search: the game is over, or an outcome comes next."""
+        if self.is_chance:
+            raise UsageError("chance is to move: play an outcome, or let one be drawn, before a search")
         if self.tree is None:
             raise GameOverError("the game is over: there is nothing to search")
         return self.tree
@@ -186,10 +200,12 @@ class LiveSearch:
         """Reads status, moves and window of the tree."""
         seconds = FINAL_WRITING if self.run is None else WRITING
         begun = time.thread_time()
-        if self.tree is None:
-            head: dict[str, Any] = {"status": self._status(None), "moves": [], "shares": []}
+        tree = self._searched
+        if tree is None:
+            outcomes = outcome_rows(self._state, self._root_text) if self.is_chance else []
+            head: dict[str, Any] = {"status": self._status(None), "moves": outcomes, "shares": []}
             return Snapshot(position, number, head, Rows.empty())
-        result = self.tree.result()
+        result = tree.result()
         rows = self.window.read(result, seconds)
         moves = move_rows(result, self._rule, self._root_text, evaluates=self._evaluates)
         self._add_lines(result, moves, seconds)
@@ -199,7 +215,7 @@ class LiveSearch:
         return Snapshot(position, number, {"status": status, "moves": moves, "shares": shares}, rows)
 
     def _status(self, result: SearchResult | None) -> dict[str, Any]:
-        """Returns the status of a frame; None is the end of a game."""
+        """Returns the status of a frame; None where there is nothing to search."""
         run = self.run
         status: dict[str, Any] = dict.fromkeys(("goal", "value", "proven", "distance", "best", "depth"))
         status |= dict.fromkeys(("simulations", "nodes", "bytes", "seconds", "rate"), 0)
@@ -237,7 +253,8 @@ class LiveSearch:
 
     def value(self) -> float | None:
         """Returns the value of the position for the first player; None if it was not searched."""
-        result = None if self.tree is None else self.tree.result()
+        tree = self._searched
+        result = None if tree is None else tree.result()
         if result is None or not (result.simulations > 0 or result.proven is not None):
             return None
         return finite(result.values[0])

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, PondertreeError, UsageError
+from pondertree.games.chance import draw_outcome, is_chance
+from pondertree.random import OUTCOME, Random
 from pondertree.search.tree import Tree
 from pondertree.validation import brief
 from pondertree.view.frames import Snapshot
@@ -44,6 +46,9 @@ class Session:
         self._settings = setup.settings
         self._evaluations: dict[int, float] = {}
         self._number, self._snapshots = 1, 0
+        seed = setup.settings.seed
+        #: Draws the outcomes at chance nodes.
+        self._outcomes = Random(secrets.randbits(32) if seed is None else seed, OUTCOME)
         #: The legal moves of the position, whose texts may take a game in Python some time.
         self._legal = legal_message(self._position)
         self._live = self._new_search(self._position, setup.settings, setup.tree)
@@ -133,6 +138,7 @@ class Session:
             return
         action = self._live.best_action()
         self._advance((action, self._position.play(action)))
+        self._draw_outcomes()
         run.reply.set_result(None)
 
     def _stop(self) -> bool:
@@ -191,7 +197,7 @@ class Session:
     def _new_search(self, position: GamePosition, settings: ViewSettings, tree: Tree | None = None) -> LiveSearch:
         """Returns the search of a position, with a new tree if none is given."""
         state, search = position.state, build(self.setup.algorithms, settings)
-        if tree is None and not outcome_of(position):
+        if tree is None and not outcome_of(position) and not is_chance(state):
             tree = search.tree(state, root_actions=root_actions(state, settings))
         return LiveSearch(search, state, tree, is_known=not self.setup.read_only)
 
@@ -218,15 +224,28 @@ class Session:
         is_over, legal, history = bool(outcome_of(position)), legal_message(position), self._history
         if history[self._ply + 1 : self._ply + 2] != [turn]:
             history = [*history[: self._ply + 1], turn]
+        anew = None
+        if self._live.tree is None and not is_over and not is_chance(position.state):
+            # From a chance node that no search has reached.
+            anew = self._new_search(position, self._unrestricted())
         goes_on = self._stop()
         self._evaluate()
-        self._live.advance(action, position.state, is_over=is_over)
+        if anew is None:
+            self._live.advance(action, position.state, is_over=is_over)
+        else:
+            self._live = anew
         if history is not self._history:
             self._evaluations = {ply: value for ply, value in self._evaluations.items() if ply <= self._ply}
         self._history, self._ply, self._legal, self._settings = history, self._ply + 1, legal, self._unrestricted()
         self._number += 1
         self._show()
         return goes_on
+
+    def _draw_outcomes(self) -> None:
+        """Plays an outcome of chance, and those that follow it, by their probabilities."""
+        while is_chance(self._position.state):
+            outcome = draw_outcome(self._position.state, self._outcomes)
+            self._advance((outcome, self._position.play(outcome)))
 
     # Commands of the pages
 
@@ -242,8 +261,14 @@ class Session:
         self._stop()
         self._show()
 
-    def move(self) -> Future[None]:
-        """Searches with the limits of the settings and plays the best move; the future is resolved then."""
+    def move(self) -> Future[None] | None:
+        """Searches with the limits of the settings and plays the best move; the future is resolved then.
+
+        At a chance node, draws an outcome.
+        """
+        if is_chance(self._position.state):
+            self._draw_outcomes()
+            return None
         self._validate_move()
         self._stop()
         settings = self._settings
@@ -258,20 +283,25 @@ class Session:
         self._live.validate(self._settings.simulations)
 
     def play(self, action: int | None = None, text: str | None = None, reply: bool = False) -> Future[None] | None:
-        """Plays a move; with `reply` the search replies, and a search without limits goes on."""
+        """Plays a move; with `reply` the search replies, and a search without limits goes on.
+
+        Outcomes of chance after it are drawn. The search does not reply while the player who moved is to move again.
+        """
         if outcome_of(self._position):
             raise GameOverError("the game is over: take a move back to go on")
         if text is not None:
             action = self._position.parse(text)
         if action not in [int(legal) for legal in self._position.state.legal_actions()]:
             raise InvalidActionError("play needs a legal action, or the text of one")
+        player = self._position.state.to_play
         after = self._position.play(action)
         if reply and not outcome_of(after):
             self._validate_move()
         goes_on = self._advance((action, after))
+        self._draw_outcomes()
         if self._live.tree is None:
             return None
-        if reply:
+        if reply and (self._position.info.num_players == 1 or self._position.state.to_play != player):
             return self.move()
         if goes_on:
             self._live.start(None, None)

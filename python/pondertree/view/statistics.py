@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pondertree.config import ScoringRule
+from pondertree.games.chance import read_outcomes
 from pondertree.result import UNPROVEN, SearchResult
 from pondertree.view.messages import DECIMALS
 
@@ -32,6 +33,8 @@ def move_rows(
     clean = result.clean_priors if node == 0 else {}
     total = int(edges.visits.sum())
     has_priors = bool(edges.priors.any())
+    if result.is_chance(node):  # its visits follow the probabilities
+        rule = None
     terms = np.full(len(edges.visits), np.nan)
     if rule is not None and (has_priors or not rule.has_priors):  # before its evaluation, a node has no priors
         terms = rule.exploration(edges.visits, edges.priors, result.visits_of(node))
@@ -63,3 +66,14 @@ def move_rows(
             }
         )
     return listed
+
+
+def outcome_rows(state: Any, write: Callable[[int], str]) -> list[dict[str, Any]]:
+    """Returns the outcomes of a chance node as moves without a search; their priors are the probabilities."""
+    unknown = dict.fromkeys(("clean_prior", "network", "q", "u", "score", "proven", "distance"))
+    outcomes = zip(*read_outcomes(state), strict=True)
+    return [
+        {"action": action, "text": write(action), "visits": 0, "share": 0.0, "prior": finite(probability), **unknown}
+        | {"line": []}
+        for action, probability in list(outcomes)[:MAX_MOVES]
+    ]

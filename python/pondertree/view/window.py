@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pondertree.game import GameInfo
+from pondertree.game import CHANCE, GameInfo
 from pondertree.node import predicted_successor
 from pondertree.result import UNPROVEN, SearchResult
 from pondertree.view.frames import Rows
@@ -33,6 +33,8 @@ class Window:
         self._texts = {0: ""}
         self._moves: dict[int, tuple[int, int]] = {}
         self._states: dict[int, Any] = {0: state}
+        #: The numbers of positions that are outcomes of chance.
+        self._outcomes: set[int] = set()
 
     def change(
         self,
@@ -85,7 +87,7 @@ class Window:
             np.column_stack(values).astype(np.float64)[is_shown],
             ids[above][is_shown],
             actions[is_shown],
-            columns["chooser"][is_shown],
+            np.where(np.isin(ids, list(self._outcomes)), CHANCE, columns["chooser"].astype(np.int64))[is_shown],
             priors[is_shown],
             columns["terminal"][is_shown],
             self._texts,
@@ -94,7 +96,10 @@ class Window:
     def _number(self, parent: int, action: int) -> int:
         number = self._next
         self._next += 1
-        self._texts[number] = self._write(self.state(parent), action)
+        above = self.state(parent)
+        self._texts[number] = self._write(above, action)
+        if self._info.has_chance and above.to_play == CHANCE:
+            self._outcomes.add(number)
         self._moves[number] = parent, action
         return number
 
@@ -106,6 +111,7 @@ class Window:
             self._texts = {number: self._texts[number] for number in shown}
             self._moves = {number: self._moves[number] for number in shown if number}
             self._states = {number: state for number, state in self._states.items() if number in shown}
+            self._outcomes &= shown
 
     def __contains__(self, number: int) -> bool:
         return bool((self._ids == number).any())

@@ -62,7 +62,7 @@ def test_default_config_accepts_factory_of_unnamed_game() -> None:
 
     config = default_config(factory=Corridor, steps=3)
     assert (config.algorithm, config.steps, config.muzero.support) == ("muzero", 3, 30)
-    with pytest.raises(InvalidArgumentError, match="rewards need algorithm muzero"):
+    with pytest.raises(InvalidArgumentError, match="environments need algorithm muzero"):
         default_config(factory=Corridor, algorithm="gumbel")
 
 

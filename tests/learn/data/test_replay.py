@@ -10,7 +10,9 @@ from tests.learn.data.test_records import make_game
 
 from pondertree import games
 from pondertree.errors import InvalidActionError
+from pondertree.game import CHANCE
 from pondertree.learn.config.game_spec import game_spec
+from pondertree.learn.config.schema import Config
 from pondertree.learn.config.sections import ReplayConfig
 from pondertree.learn.data import replay as rings
 from pondertree.learn.data.observations import packed_observations
@@ -37,10 +39,17 @@ def test_packed_observations_match_states(name: str, seed: int, opening: int) ->
     """Unpacked observations and players to move equal those of the states."""
     spec = game_spec(name)
     numbers = np.random.default_rng(seed)
-    states, moves = [spec.factory()], []
-    while not states[-1].is_terminal and len(states) < 30:
-        moves.append(int(numbers.choice(states[-1].legal_actions())))
-        states.append(states[-1].play(moves[-1]))
+    state, states, moves, outcomes, drawn = spec.factory(), [], [], [], [0]
+    while not state.is_terminal and len(moves) < 30:
+        action = int(numbers.choice(state.legal_actions()))
+        if state.to_play == CHANCE:
+            outcomes.append(action)
+            drawn[-1] += 1
+        else:
+            states.append(state)
+            moves.append(action)
+            drawn.append(0)
+        state = state.play(action)
     opening = min(opening, len(moves))
     nothing = np.zeros(0, np.float32)
     record = GameRecord(
@@ -54,12 +63,14 @@ def test_packed_observations_match_states(name: str, seed: int, opening: int) ->
         actions=np.zeros(0, np.uint16),
         policy=nothing,
         returns=nothing,
+        outcomes=np.array(outcomes, dtype=np.uint16),
+        drawn=np.array(drawn if spec.info.has_chance else [], dtype=np.uint16),
     )
     seen, players = packed_observations(record, spec)
     found = unpacked(torch.from_numpy(seen.planes.view(np.int64)), torch.from_numpy(seen.numbers), spec.shape)
-    expected = [state.observation() for state in states[opening:-1]]
+    expected = [state.observation() for state in states[opening:]]
     np.testing.assert_array_equal(found, np.reshape(expected, (-1, *spec.shape)))
-    assert players.tolist() == [state.to_play for state in states[opening:-1]]
+    assert players.tolist() == [state.to_play for state in states[opening:]]
 
 
 def test_packed_line_refuses_illegal_move() -> None:
@@ -76,7 +87,7 @@ def test_packed_chess_position_is_thirtieth_of_observation() -> None:
 @given(counts=st.lists(st.integers(0, 25), min_size=1, max_size=12), window=st.integers(1, 60))
 def test_replay_buffer_holds_newest_positions_in_order(counts: list[int], window: int) -> None:
     spec = game_spec("connect4")
-    replay = ReplayBuffer(spec, ReplayConfig(window=window, learned_first=1))
+    replay = ReplayBuffer(spec, Config(replay=ReplayConfig(window=window, learned_first=1)))
     records = [make_game(number, plies) for number, plies in enumerate(counts)]
     added = sum(replay.add([game]) for game in records)
     expected = [one for game in records for one in game.examples(spec.factory) if one.policy is not None]
@@ -100,7 +111,7 @@ def test_replay_buffer_holds_newest_positions_in_order(counts: list[int], window
 @pytest.mark.parametrize("fresh", [0.0, 0.5, 1.0])
 def test_replay_buffer_sampling_is_recency_weighted(fresh: float) -> None:
     spec = game_spec("connect4")
-    replay = ReplayBuffer(spec, ReplayConfig(window=1000, learned_first=1, fresh=fresh))
+    replay = ReplayBuffer(spec, Config(replay=ReplayConfig(window=1000, learned_first=1, fresh=fresh)))
     replay.add([make_game(number, 20) for number in range(60)])
     # Values are distinct, so they identify the sampled index.
     everything = replay.gather(np.arange(len(replay))).values

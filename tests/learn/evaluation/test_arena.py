@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from pondertree.evaluators import Function
-from pondertree.games import ConnectFour, TicTacToe
+from pondertree.games import TicTacToe
+from pondertree.learn.config import game_spec
 from pondertree.learn.evaluation.arena import bare_policy, count_pairs, play_games, search_player
 from pondertree.presets import UCT
 
@@ -18,14 +19,14 @@ def first_move(states: Any, seeds: Any) -> list[int]:
 
 def test_strong_player_beats_weak_one_with_both_sides() -> None:
     strong = search_player(UCT(300, seed=1))
-    counts = count_pairs(play_games(strong, first_move, ConnectFour, 6, 5))
+    counts = count_pairs(play_games(strong, first_move, game_spec("connect4"), 6, 5))
     assert counts == [0, 0, 0, 0, 6]
-    assert count_pairs(play_games(first_move, strong, ConnectFour, 6, 5)) == [6, 0, 0, 0, 0]
-    assert counts == count_pairs(play_games(strong, first_move, ConnectFour, 6, 5))
+    assert count_pairs(play_games(first_move, strong, game_spec("connect4"), 6, 5)) == [6, 0, 0, 0, 0]
+    assert counts == count_pairs(play_games(strong, first_move, game_spec("connect4"), 6, 5))
 
 
 def test_player_against_itself_scores_half() -> None:
-    counts = count_pairs(play_games(first_move, first_move, TicTacToe, 9, 1))
+    counts = count_pairs(play_games(first_move, first_move, game_spec("tic-tac-toe"), 9, 1))
     assert sum(counts) == 9
     assert counts[2] == 9
 

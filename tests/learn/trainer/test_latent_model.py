@@ -207,7 +207,7 @@ def test_fresh_values_bootstrap_from_current_weights() -> None:
     muzero = {"support": 5, "td_steps": 2, "discount": 0.5, "fresh_values": True}
     config = small(Path("unused"), algorithm="muzero", muzero=muzero, learner={"root_value_share": 0.0})
     config = config.with_values(self_play={"opening_plies": 0})
-    spec = game_spec("", Stairs, rewards=True)
+    spec = game_spec("", Stairs, model=True)
     self_play = SelfPlay(spec, config.with_values(algorithm="gumbel"), Uniform())
     self_play.begin()
     games: Any = []

@@ -19,23 +19,26 @@ pytest.importorskip("safetensors")
 
 from pondertree.gpu.buffer import unpacked  # noqa: E402
 from pondertree.gpu.captured_step import GraphedSteps  # noqa: E402 (after the packages it needs)
+from pondertree.learn.config import Config  # noqa: E402
 from pondertree.learn.config.game_spec import game_spec  # noqa: E402
 from pondertree.learn.data.replay import ReplayBuffer  # noqa: E402
 from pondertree.learn.trainer.architectures import policy_value_architecture  # noqa: E402
 from pondertree.learn.trainer.devices import choose_device, reported_out_of_memory  # noqa: E402
-from pondertree.learn.trainer.policy_value import PolicyValueTrainer, SymmetryTransforms, policy_loss, value_loss  # noqa: E402
+from pondertree.learn.trainer.policy_value import PolicyValueTrainer, SymmetryTransforms, policy_loss  # noqa: E402
 from pondertree.networks.architecture import Architecture, NetworkConfig  # noqa: E402
-from pondertree.networks.policy_value import PolicyValueNetwork, fresh, outcome_shares, player_of, update_player  # noqa: E402
+from pondertree.networks.categories import Categories, outcome_shares  # noqa: E402
+from pondertree.networks.policy_value import PolicyValueNetwork, fresh, player_of, update_player  # noqa: E402
 from pondertree.networks.weights_file import player_bytes, player_of_bytes, read_player  # noqa: E402
 
 CPU = torch.device("cpu")
 SIZE = NetworkConfig(blocks=2, channels=8, policy_channels=4, value_channels=2, value_hidden=8)
+CONFIG = Config(network=SIZE)
 GAMES = ["tic-tac-toe", "connect4", "othello", "chess", "examples.games.nim:Nim"]
 
 
 def shaken(game: str, seed: int = 1) -> PolicyValueNetwork:
     """Returns a network with random weights and norm statistics."""
-    network = fresh(policy_value_architecture(game_spec(game), SIZE), seed)
+    network = fresh(policy_value_architecture(game_spec(game), CONFIG), seed)
     numbers = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, tensor in network.state_dict().items():
@@ -47,7 +50,7 @@ def shaken(game: str, seed: int = 1) -> PolicyValueNetwork:
 @pytest.mark.parametrize("game", GAMES)
 def test_heads_match_action_space(game: str) -> None:
     spec = game_spec(game)
-    network = fresh(policy_value_architecture(spec, SIZE), 1).eval()
+    network = fresh(policy_value_architecture(spec, CONFIG), 1).eval()
     logits, values = network(torch.from_numpy(np.stack([spec.factory().observation()] * 3)))
     assert logits.shape == (3, spec.info.num_actions)
     assert values.shape == (3,)
@@ -110,7 +113,7 @@ def test_losses_match_hand_computation() -> None:
     shares = outcome_shares(torch.tensor([1.0, 0.0, -1.0, 0.25, -0.5]))
     expected = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.25, 0.75, 0], [0, 0.5, 0.5]]
     np.testing.assert_allclose(shares.numpy(), expected)
-    assert float(value_loss(torch.zeros(2, 3), shares[:2])) == pytest.approx(math.log(3.0))
+    assert float(Categories(0).loss(torch.zeros(2, 3), torch.tensor([1.0, 0.0])).mean()) == pytest.approx(math.log(3.0))
 
 
 def test_gradient_of_illegal_moves_is_zero() -> None:
@@ -123,7 +126,7 @@ def test_gradient_of_illegal_moves_is_zero() -> None:
 def test_symmetry_transform_commutes_with_play(game: str) -> None:
     """Playing a transformed move on the transformed board gives the transformed board."""
     spec = game_spec(game)
-    replay = ReplayBuffer(spec, small(Path("unused")).replay)
+    replay = ReplayBuffer(spec, small(Path("unused")))
     numbers = np.random.default_rng(3)
     symmetries = tuple(symmetries_of(game))
     if game == "connect4":
@@ -156,7 +159,7 @@ def test_training_lowers_losses_and_averages_weights(tmp_path: Path) -> None:
     config = small(tmp_path, "connect4", learner={"batch_size": 32, "learning_rate": 1e-2})
     spec = game_spec("connect4")
     learner = PolicyValueTrainer(spec, config, CPU)
-    replay = ReplayBuffer(spec, config.replay)
+    replay = ReplayBuffer(spec, config)
     replay.add([make_game(number, 20) for number in range(20)])
     batch = replay.sample(32, learner.step_generator())
     losses = [learner.checked_losses(learner.learn(batch, np.zeros(32, np.int64), 0.0)) for _ in range(60)]
@@ -171,7 +174,7 @@ def test_training_lowers_losses_and_averages_weights(tmp_path: Path) -> None:
 
 def test_batches_depend_on_step_number_alone(tmp_path: Path) -> None:
     config, spec = small(tmp_path, "connect4"), game_spec("connect4")
-    replay = ReplayBuffer(spec, config.replay)
+    replay = ReplayBuffer(spec, config)
     replay.add([make_game(number, 20) for number in range(20)])
     one, other = PolicyValueTrainer(spec, config, CPU), PolicyValueTrainer(spec, config, CPU)
     assert one.learn_from(replay, 0.0) == other.learn_from(replay, 0.0)
@@ -187,7 +190,7 @@ def test_batches_depend_on_step_number_alone(tmp_path: Path) -> None:
 def test_restored_trainer_continues_bit_for_bit(tmp_path: Path) -> None:
     for optimiser in ("adamw", "sgd"):
         config, spec = small(tmp_path, "connect4", learner={"optimiser": optimiser}), game_spec("connect4")
-        replay = ReplayBuffer(spec, config.replay)
+        replay = ReplayBuffer(spec, config)
         replay.add([make_game(number, 20) for number in range(20)])
         one, other = PolicyValueTrainer(spec, config, CPU), PolicyValueTrainer(spec, config, CPU)
         for _ in range(5):
@@ -206,7 +209,7 @@ def test_restored_trainer_continues_bit_for_bit(tmp_path: Path) -> None:
 def learned(config: Any, steps: int = 2) -> tuple[PolicyValueTrainer, ReplayBuffer]:
     """Returns a trainer after some steps, and its replay buffer."""
     spec = game_spec("connect4")
-    learner, replay = PolicyValueTrainer(spec, config, CPU), ReplayBuffer(spec, config.replay)
+    learner, replay = PolicyValueTrainer(spec, config, CPU), ReplayBuffer(spec, config)
     replay.add([make_game(number, 20) for number in range(20)])
     for _ in range(steps):
         learner.learn_from(replay, 0.0)
@@ -241,7 +244,7 @@ def test_captured_steps_match_eager_steps(tmp_path: Path) -> None:
     """Captured, eager and resumed training give the same weights."""
     device, spec = torch.device("cuda"), game_spec("connect4")
     config = small(tmp_path, "connect4", learner={"reduced_precision": False, "learning_rate": 1e-3})
-    replay = ReplayBuffer(spec, config.replay)
+    replay = ReplayBuffer(spec, config)
     replay.add([make_game(number, 20) for number in range(20)])
     recorded, plain, resumed = (PolicyValueTrainer(spec, config, device) for _ in range(3))
     plain.steps = GraphedSteps(device, plain.loss_and_update, captured=False)

@@ -215,3 +215,43 @@ def test_saved_tree_is_downloaded(serve, open_page, tmp_path):
     path = tmp_path / "search.tree"
     download.value.save_as(path)
     assert pondertree.load_tree(path).result().simulations == 300
+
+
+def test_game_with_dice_is_played_to_its_end_and_outcomes_are_chosen(serve, open_page):
+    view = open_page(serve("pig", "--algorithm", "uct", "--seed", "1", "--simulations", "20"))
+    page, session = view.page, view.server.app.state.hub.session
+    buttons = page.locator("#move-buttons button")
+    # An outcome is drawn after the move. Taken back, it is chosen, or drawn again.
+    buttons.filter(has_text="roll").click()
+    wait_for_ply(view, 2)
+    page.keyboard.press("ArrowLeft")
+    wait_for_ply(view, 1)
+    assert page.get_by_test_id("turn").inner_text() == "Chance to move"
+    assert page.get_by_test_id("run").is_disabled()
+    assert buttons.count() == 6
+    buttons.filter(has_text="5").click()
+    wait_for_ply(view, 2)
+    assert moves_of(view) == ["roll", "5"]
+    page.keyboard.press("ArrowLeft")
+    wait_for_ply(view, 1)
+    view.press("search-move")
+    wait_for_ply(view, 2)
+    view.simulate(200)
+    assert view.tree().result().simulations == 200
+    view.press("new-game")
+    wait_for_ply(view, 0)
+    page.get_by_test_id("sides").select_option("0")
+    while not session.shown_state()[1].is_terminal:
+        ply = len(moves_of(view))
+        state = session.shown_state()[1]
+        assert state.to_play == 0
+        text = str(state)
+        turn = int(next(line for line in text.splitlines() if line.startswith("turn")).split()[1])
+        button = buttons.filter(has_text="hold" if turn >= 20 else "roll")
+        while len(moves_of(view)) == ply:
+            # The page ignores a move before the answer to the last one.
+            button.click()
+            page.wait_for_timeout(100)
+        view.wait("/^X to move|wins|over/.test(document.querySelector('#turn').textContent)")
+    assert page.get_by_test_id("turn").inner_text() == session._position.outcome()
+    assert buttons.count() == 0

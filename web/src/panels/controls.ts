@@ -116,7 +116,8 @@ export class Controls {
     this.run.title = isSolved ? "The result is proven: there is nothing left to search" : `${running ? "Pause" : "Start"} (Space)`;
     this.run.disabled = !searchable || isSolved;
     this.stepButton.disabled = !searchable || running || isSolved;
-    this.saveButton.disabled = !frame || running || !!hello?.read_only || !!position?.over || this.store.status.state !== "open";
+    const cannotSave = !!hello?.read_only || !!position?.over || this.store.chance;
+    this.saveButton.disabled = !frame || running || cannotSave || this.store.status.state !== "open";
     this.kind.disabled = this.limit.disabled = !!hello?.read_only;
     for (const { name, title, format, value } of STATISTICS) {
       const cell = this.numbers.get(name);

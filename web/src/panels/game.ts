@@ -85,7 +85,7 @@ export class GamePanel {
   }
 
   async move(): Promise<void> {
-    if (this.busy || !this.store.searchable) return;
+    if (this.busy || !(this.store.searchable || this.store.chance)) return;
     await this.store.send({ type: "move" });
     await this.answer();
   }
@@ -154,7 +154,9 @@ export class GamePanel {
     const fixed = !!hello?.read_only || status.state !== "open";
     const [ply, most] = [position?.ply ?? 0, position ? lastPly(position) : 0];
     for (const [place, button] of this.buttons.entries()) button.disabled = fixed || (place < 2 ? ply === 0 : ply === most);
-    this.reply.disabled = !searchable;
+    const draws = this.store.chance && !fixed;
+    this.reply.disabled = !searchable && !draws;
+    setText(this.reply, draws ? "Draw an outcome" : "Let it move");
     this.sides.disabled = this.newButton.disabled = this.setupButton.disabled = fixed;
   }
 
@@ -164,7 +166,7 @@ export class GamePanel {
     const items: HTMLElement[] = [];
     const start = position.moves[0]?.player ?? 0;
     const offset = (start + position.first) % 2;
-    const pairs = (this.store.hello?.game.players.length ?? 1) === 2;
+    const pairs = this.store.hello?.game.players.length === 2 && !this.store.hello.game.chance;
     for (const [place, move] of position.moves.entries()) {
       const ply = position.first + place + 1;
       const first = !pairs || (ply - 1 + offset) % 2 === 0 || place === 0;

@@ -22,13 +22,13 @@ pub(crate) use state::{board_after, captures, is_castling};
 use cozy_chess::Color;
 
 use crate::error::Error;
-use crate::games::{Action, BoardStyle, Dimensions, Game};
+use crate::games::{Action, BoardStyle, Dimensions, Game, Playout};
 use crate::runtime::random::Random;
 
 impl Game for Chess {
     const NAME: &'static str = "chess";
     const TITLE: &'static str = "Chess";
-    const PLAYERS: [&'static str; 2] = ["White", "Black"];
+    const PLAYERS: &'static [&'static str] = &["White", "Black"];
     const OPENING_PLIES: u32 = 8;
     const MAX_LEGAL: usize = 218;
     const POLICY_PLANES: usize = action::NUM_ACTIONS / 64;
@@ -95,8 +95,8 @@ impl Game for Chess {
         playout::play_random(self, random);
     }
 
-    fn playout(&mut self, random: &mut Random, max_depth: u32) -> Option<i8> {
-        playout::playout(self, random, max_depth)
+    fn playout(&mut self, random: &mut Random, max_depth: u32) -> Playout {
+        playout::playout(self, random, max_depth).into()
     }
 
     /// Formats an action in UCI notation: `e2e4`, `e7e8q`, castling as `e1g1`.

@@ -162,7 +162,7 @@ mod tests {
                     let (mut fast, mut slow) = (start.clone(), start);
                     let mut random = Random::new(seed * 100 + number as u64, Purpose::Playout);
                     let mut reference = random.clone();
-                    let result = fast.playout(&mut random, max_depth);
+                    let result = fast.playout(&mut random, max_depth).result;
                     assert_eq!(result, plain(&mut slow, &mut reference, max_depth).0, "{fen} {seed} {max_depth}");
                     // The same game, position by position, and as many numbers drawn.
                     assert_eq!((&fast, fast.fen(), random.next_u64()), (&slow, slow.fen(), reference.next_u64()));

@@ -24,6 +24,13 @@ pub(super) struct EdgeInputs {
     pub proven: Option<i8>,
 }
 
+impl EdgeInputs {
+    /// Returns the proven result, else W / N without leaves in flight; None without visits.
+    pub(super) fn mean(self) -> Option<f64> {
+        self.proven.map(f64::from).or_else(|| (self.visits > 0.0).then(|| self.sum / self.visits))
+    }
+}
+
 /// A formula for the score of an edge at one node.
 pub(super) trait EdgeScore: Copy {
     /// Returns the score of an edge with N, W / N (NaN if N = 0) and P. It must not fall as P rises where N = 0: of the

@@ -10,10 +10,10 @@ pub(crate) mod ucb1;
 pub use gumbel::CompletedQ;
 
 use crate::runtime::random::Random;
-use crate::search::backup::Bounds;
+use crate::search::backup::{self, Bounds};
 use crate::search::fields::{unknown, Fields};
 use crate::search::terms::{ChoiceTerms, RecordedChoice};
-use crate::tree::{Node, NodeIndex, Statistics, Tree};
+use crate::tree::{Backup, Node, NodeIndex, Statistics, Tree};
 
 /// `ScoringRule::ID` of rules without specialised code; as `ID` of `Rule::choose`, code for every rule.
 pub(crate) const ANY: u8 = 0;
@@ -202,10 +202,28 @@ rules! {
     ucb1::Ucb1,
 }
 
-/// Returns the value of a node for the player to move: (raw value + W of its edges) / N.
+/// Returns the value of a node for the player to move: (raw value + W of its edges) / N, or that of its best visited edge.
 #[inline]
 pub(crate) fn node_value(tree: &Tree, node: &Node) -> f64 {
+    if tree.shape().backup == Backup::Max {
+        if let Some(best) = backup::best_value(tree, node) {
+            return best;
+        }
+    }
     mean_with(node.raw_value, tree.statistics(node), node.opened as usize)
+}
+
+/// How a rule normalises Q by the tree.
+const NORMALIZE: [(Option<&str>, bool); 2] = [(None, false), (Some("tree"), true)];
+
+/// Returns the offset and the factor that map the values of a tree to [0, 1]. Without two different values, all become 0.
+#[inline]
+fn scale_of((low, high): Bounds) -> (f64, f64) {
+    if high > low {
+        (low, 1.0 / (high - low))
+    } else {
+        (0.0, 0.0)
+    }
 }
 
 /// Returns the mean of a raw value and the backed up values of the opened edges.

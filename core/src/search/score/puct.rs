@@ -1,7 +1,7 @@
 //! PUCT (Rosin 2011; Silver et al. 2017): `Q + c_puct * P * sqrt(N) / (1 + n)`, computed as `Q + (c_puct * sqrt(N)) * P / (1 + n)`.
 
-use super::edge_score::EdgeScore;
-use super::{node_value, Choice, ScoringRule, PUCT};
+use super::edge_score::{EdgeInputs, EdgeScore};
+use super::{node_value, scale_of, Choice, ScoringRule, NORMALIZE, PUCT};
 use crate::search::fields::Fields;
 use crate::search::terms::{terms, ChoiceTerms, RecordedChoice};
 use crate::tree::{Node, Tree, ROOT};
@@ -28,6 +28,8 @@ pub struct Puct {
     pub parent_visits: ParentVisits,
     /// Opened root moves get at least sqrt(this * P * N) simulations; 0 forces none.
     pub forced_playouts: f64,
+    /// Whether Q is mapped to [0, 1] by the bounds of the tree; `fpu` is on that scale then.
+    pub normalize: bool,
 }
 
 impl Puct {
@@ -49,6 +51,23 @@ impl Puct {
             false => self.fpu,
         }
     }
+
+    /// Returns Q of an untried move on the scale of the tree.
+    fn normalized_urgency(&self, tree: &Tree, node: &Node, low: f64, scale: f64) -> f64 {
+        match self.fpu_parent {
+            true => (node_value(tree, node) - low) * scale - self.fpu,
+            false => self.fpu,
+        }
+    }
+
+    /// `choose` on values normalised by the tree; apart, so that other searches have no instruction of it.
+    #[inline(never)]
+    fn choose_normalized(&self, choice: Choice<'_>) -> usize {
+        let (low, scale) = scale_of(choice.bounds);
+        let untried = self.normalized_urgency(choice.tree, choice.node, low, scale);
+        let exploration = self.weight(choice.visits);
+        choice.highest(Normalized { exploration, untried, low, scale })
+    }
 }
 
 impl ScoringRule for Puct {
@@ -62,11 +81,15 @@ impl ScoringRule for Puct {
             fpu_parent: fields.flag("fpu_parent")?,
             parent_visits: fields.one_of("parent_visits", [(Some("node"), ParentVisits::Node), (Some("edges"), ParentVisits::Edges)])?,
             forced_playouts: fields.not_negative("forced_playouts")?,
+            normalize: fields.one_of("normalize", NORMALIZE)?,
         })
     }
 
     #[inline(always)]
     fn choose(&self, choice: Choice<'_>) -> usize {
+        if self.normalize {
+            return self.choose_normalized(choice);
+        }
         let (node, tree) = (choice.node, &*choice.tree);
         let untried = self.urgency(tree, node);
         let exploration = self.weight(choice.visits);
@@ -75,6 +98,9 @@ impl ScoringRule for Puct {
 
     fn terms(&self, choice: &RecordedChoice<'_>, how: &'static str) -> ChoiceTerms {
         let forced = (choice.index == ROOT && self.forced_playouts > 0.0).then_some(self.forced_playouts);
+        if self.normalize {
+            return self.normalized_terms(choice, how, forced);
+        }
         puct_terms(choice, how, self.weight(choice.visits), self.urgency(choice.tree, choice.node), forced)
     }
 
@@ -89,6 +115,32 @@ impl ScoringRule for Puct {
 
     fn exploration(&self, visits: u32) -> Option<f64> {
         Some(self.weight(visits))
+    }
+
+    fn uses_bounds(&self) -> bool {
+        self.normalize
+    }
+}
+
+impl Puct {
+    /// `terms` on values normalised by the tree.
+    fn normalized_terms(&self, choice: &RecordedChoice<'_>, how: &'static str, forced: Option<f64>) -> ChoiceTerms {
+        let (weight, (low, scale)) = (self.weight(choice.visits), scale_of(choice.bounds));
+        let urgency = self.normalized_urgency(choice.tree, choice.node, low, scale);
+        let total = f64::from(choice.visits.saturating_sub(1));
+        choice.scored(how, terms! { exploration_weight: weight, low: low, scale: scale }, |edge| {
+            let q = edge.proven.map(f64::from).or(edge.mean);
+            let normalized_q = q.map_or(urgency, |q| (q - low) * scale);
+            let exploration = weight * edge.prior / (1.0 + f64::from(edge.visits));
+            let terms = terms! {
+                q: q,
+                normalized_q: normalized_q,
+                first_play_urgency: q.is_none(),
+                exploration: exploration,
+                forced_visits: forced.map(|k| (k * edge.prior * total).sqrt()),
+            };
+            (terms, normalized_q + exploration)
+        })
     }
 }
 
@@ -143,5 +195,27 @@ impl EdgeScore for Formula {
     fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
         let exploit = if mean.is_nan() { self.untried } else { mean };
         exploit + self.exploration * prior / (1.0 + visits)
+    }
+}
+
+/// The formula on values normalised by the tree. Leaves in flight count in n alone.
+#[derive(Clone, Copy, Debug)]
+struct Normalized {
+    exploration: f64,
+    untried: f64,
+    low: f64,
+    scale: f64,
+}
+
+impl EdgeScore for Normalized {
+    #[inline(always)]
+    fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
+        let exploit = if mean.is_nan() { self.untried } else { (mean - self.low) * self.scale };
+        exploit + self.exploration * prior / (1.0 + visits)
+    }
+
+    fn score_general(self, edge: EdgeInputs, _virtual_loss: bool) -> f64 {
+        let exploit = edge.mean().map_or(self.untried, |mean| (mean - self.low) * self.scale);
+        exploit + self.exploration * edge.prior / (1.0 + (edge.visits + edge.in_flight))
     }
 }

@@ -40,7 +40,7 @@ class EvaluationActor:
 
     def __init__(self, setup: ActorSetup) -> None:
         self._setup = setup
-        self._spec = game_spec(setup.config.game, setup.factory, rewards=setup.config.algorithm == "muzero")
+        self._spec = game_spec(setup.config.game, setup.factory, model=setup.config.learns_model)
 
     def evaluate(self, request: Blob) -> EvaluationReply:
         """Evaluates the player of an `EvaluationRequest`."""

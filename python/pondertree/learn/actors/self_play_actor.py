@@ -40,7 +40,7 @@ class SelfPlayActor:
         self._config = config = setup.config
         self._encode = setup.encode
         if spec is None:
-            spec = game_spec(config.game, setup.factory, rewards=config.algorithm == "muzero")
+            spec = game_spec(config.game, setup.factory, model=config.learns_model)
         self._spec = spec
         self._device = torch.device(setup.device)
         self.player = empty_player(spec, config, self._device) if player is None else player

@@ -1,7 +1,7 @@
 """Training configuration: sections, defaults per game, TOML files, and the trained game. Imports no PyTorch."""
 
 from pondertree.learn.config.defaults import default_config, usual_algorithm, with_defaults
-from pondertree.learn.config.game_spec import GameSpec, game_spec, next_state, read_observation
+from pondertree.learn.config.game_spec import GameSpec, game_spec, next_state, read_observation, start_of_training
 from pondertree.learn.config.schema import (
     ALGORITHMS,
     Config,
@@ -17,6 +17,7 @@ from pondertree.learn.config.sections import (
     LatentModelConfig,
     LearnerConfig,
     ReplayConfig,
+    ReturnsConfig,
     SelfPlayConfig,
 )
 from pondertree.networks import NetworkConfig
@@ -31,6 +32,7 @@ __all__ = [
     "NetworkConfig",
     "OPPONENT",
     "ReplayConfig",
+    "ReturnsConfig",
     "SelfPlayConfig",
     "config_file",
     "data_of_text",
@@ -40,6 +42,7 @@ __all__ = [
     "next_state",
     "read_config",
     "read_observation",
+    "start_of_training",
     "text_of_config",
     "usual_algorithm",
     "with_defaults",

@@ -41,6 +41,21 @@ BY_GAME: dict[str, dict[str, Any]] = {
         "replay": {"window": 300_000},
         "evaluation": {"ladder": (*LADDER, "UCT 6400")},
     },
+    "backgammon": {
+        "network": {"blocks": 3, "channels": 48},
+        "self_play": {"simulations": 24, "temperature_moves": 8, "max_moves": 2000},
+        "replay": {"window": 200_000},
+        "learner": {"passes": 4.0},
+        "evaluation": {"simulations": 50},
+    },
+    "twenty_forty_eight": {
+        "network": {"blocks": 2, "channels": 32, "value_channels": 16},
+        "self_play": {"simulations": 8, "games_at_once": 64, "temperature_moves": 0, "max_moves": 50_000},
+        "replay": {"learned_first": 5_000},
+        "learner": {"passes": 3.0, "value_weight": 0.5},
+        "returns": {"discount": 0.997, "support": 200},
+        "evaluation": {"simulations": 16, "games": 40},
+    },
     "chess": {
         "network": {"blocks": 6, "channels": 64},
         "self_play": {
@@ -71,6 +86,20 @@ ON_GPU: dict[str, dict[str, Any]] = {
         "self_play": {"games_at_once": 1024},
         "replay": {"window": 1_000_000, "learned_first": 30_000},
         "learner": {"batch_size": 1024, "passes": 4.0},
+    },
+    "backgammon": {
+        "network": {"blocks": 6, "channels": 96, "value_hidden": 128},
+        "self_play": {"games_at_once": 1024, "simulations": 32, "threads": 8},
+        "replay": {"window": 1_000_000, "learned_first": 30_000},
+        "learner": {"batch_size": 1024, "passes": 4.0, "averaged": 0.998},
+    },
+    "twenty_forty_eight": {
+        # A player of less than 1 MB.
+        "network": {"blocks": 2, "channels": 72},
+        "self_play": {"games_at_once": 1024, "simulations": 16, "threads": 8},
+        "replay": {"window": 1_000_000, "learned_first": 50_000},
+        "learner": {"batch_size": 2048, "passes": 4.0, "averaged": 0.998},
+        "evaluation": {"every_minutes": 1.0},
     },
     "chess": {
         "network": {"blocks": 10, "channels": 128, "value_hidden": 128},
@@ -113,6 +142,13 @@ BY_MUZERO_ON_GPU: dict[str, dict[str, Any]] = {
     },
 }
 
+#: Games in Python with rewards, searched by their rules.
+WITH_REWARDS: dict[str, Any] = {
+    "self_play": {"simulations": 16, "temperature_moves": 0, "max_moves": 100_000},
+    "learner": {"value_weight": 0.5},
+    "evaluation": {"simulations": 16},
+}
+
 #: MuZero in a Gymnasium environment or a game of rewards.
 IN_ENVIRONMENTS: dict[str, Any] = {
     "network": {"blocks": 1, "channels": 64, "policy_channels": 64, "value_channels": 64, "value_hidden": 64},
@@ -147,6 +183,8 @@ def with_defaults(config: Config, spec: GameSpec, on_gpu: bool) -> Config:
     config = config.with_values(**BY_GAME.get(name, {}))
     if on_gpu:
         config = config.with_values(**ON_GPU.get(name, {}))
+    if not config.learns_model and spec.info.has_rewards and not name:
+        return config.with_values(**WITH_REWARDS)
     if config.learns_model:
         config = config.with_values(**(BY_MUZERO_ON_GPU if on_gpu else BY_MUZERO).get(name, {}))
         if spec.info.has_rewards:
@@ -184,10 +222,10 @@ def default_config(
         )
     if factory is None:
         algorithm = algorithm or usual_algorithm(game)
-        spec = game_spec(game, rewards=LEARNS_MODEL[algorithm])
+        spec = game_spec(game, model=LEARNS_MODEL[algorithm])
     else:
-        spec = game_spec(game, factory, rewards=algorithm is None or LEARNS_MODEL[algorithm])
-        algorithm = algorithm or ("muzero" if spec.info.has_rewards else "gumbel")
+        spec = game_spec(game, factory, model=None if algorithm is None else LEARNS_MODEL[algorithm])
+        algorithm = algorithm or ("muzero" if spec.is_environment else "gumbel")
     return with_defaults(Config(game=spec.name, algorithm=algorithm), spec, on_gpu).with_values(**values)
 
 

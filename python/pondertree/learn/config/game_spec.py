@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from pondertree.validation import shown
 
 #: The version suffix of Gymnasium names.
 _VERSION = re.compile(r"-v\d+$")
-_ONLY_MUZERO = "rewards need algorithm muzero, in single-player games and environments"
+_ONLY_MUZERO = "environments need algorithm muzero"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,32 +58,39 @@ class GameSpec:
         return self.factory() if self.seeded is None else self.seeded(seed)
 
 
-def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: bool = False) -> GameSpec:
+def game_spec(name: str, factory: Callable[[], Any] | None = None, *, model: bool | None = False) -> GameSpec:
     """Returns the spec of a configured game; raises a `PondertreeError` if it cannot be trained.
 
-    `factory` gives the starting states, or Gymnasium environments, of a game that cannot be imported by name. `rewards`
-    is whether the algorithm can learn rewards (MuZero).
+    `factory` gives the starting states, or Gymnasium environments, of a game that cannot be imported by name. `model`
+    is whether the algorithm plans in a learned model (MuZero; None: undecided): then environments can be trained, but
+    no games with chance nodes.
     """
     if factory is None and name.startswith(PREFIX):
-        return _environment(Environments(name.removeprefix(PREFIX)), rewards)
+        return _environment(Environments(name.removeprefix(PREFIX)), model)
     if factory is None:
         factory = _by_name(name)
         # Compiled games have aliases and one canonical name.
         name = games.name_of(factory) or name
+        factory = start_of_training(factory)
     elif not callable(factory):
         raise InvalidArgumentError(f"factory must return a starting state when called, not {shown(factory)}")
     else:
         name = _name_of(factory)
     state = games.started(factory, name)
     if hasattr(state, "action_space") and hasattr(state, "step"):
-        return _environment(Environments(name, factory), rewards, name)
+        return _environment(Environments(name, factory), model, name)
     info = describe(state)
     if info.num_players > 2 or (info.num_players == 2 and not info.zero_sum):
         raise InvalidArgumentError(
             f"game {name!r} cannot be trained: it must have one player, or two with opposite results"
         )
-    if info.has_rewards and not (rewards and info.num_players == 1):
-        raise InvalidArgumentError(f"game {name!r} cannot be trained so: {_ONLY_MUZERO}")
+    if info.has_rewards and info.num_players != 1:
+        raise InvalidArgumentError(f"game {name!r} cannot be trained: rewards can be learned in games of one player")
+    if info.has_chance and model:
+        raise InvalidArgumentError(
+            f"game {name!r} cannot be trained so: learned models have no chance nodes; "
+            "use algorithm gumbel or alphazero"
+        )
     if not hasattr(state, "observation"):
         raise GameContractError(f"{info.name} has no observation(): a network needs one, float32 of a fixed shape")
     shape = read_observation(state, info.name).shape
@@ -92,6 +100,15 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: b
             "such as (features,) or (planes, height, width)"
         )
     return GameSpec(name, factory, info, shape, _symmetries(info.name, state, shape))
+
+
+def start_of_training(factory: Callable[[], Any]) -> Callable[[], Any]:
+    """Returns a factory of the start of a compiled game from which openings begin: before the first chance node."""
+    game = games.registered(factory)
+    if game is None or game.opening_start is None:
+        return factory
+    state: Callable[..., Any] = game.state
+    return functools.partial(state, game.opening_start)
 
 
 def read_observation(state: Any, name: str) -> NDArray[np.float32]:
@@ -113,8 +130,8 @@ def next_state(state: Any, action: int) -> Any:
     return play(state, action, type(state).__name__)
 
 
-def _environment(environments: Environments, rewards: bool, name: str | None = None) -> GameSpec:
-    if not rewards:
+def _environment(environments: Environments, model: bool | None, name: str | None = None) -> GameSpec:
+    if model is False:
         raise InvalidArgumentError(f"environment {environments.name!r} cannot be trained so: {_ONLY_MUZERO}")
     view, actions = environments.view, environments.num_actions
     info = GameInfo(environments.name, False, actions, 1, False, True)

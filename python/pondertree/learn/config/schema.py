@@ -23,6 +23,7 @@ from pondertree.learn.config.sections import (
     LatentModelConfig,
     LearnerConfig,
     ReplayConfig,
+    ReturnsConfig,
     SelfPlayConfig,
 )
 from pondertree.networks import NetworkConfig
@@ -70,6 +71,8 @@ class Config:
     """Replay buffer."""
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     """Optimisation."""
+    returns: ReturnsConfig = field(default_factory=ReturnsConfig)
+    """Returns in games with rewards."""
     muzero: LatentModelConfig = field(default_factory=LatentModelConfig)
     """Learned model (`algorithm = "muzero"`)."""
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
@@ -111,6 +114,7 @@ SECTIONS: dict[str, Any] = {
     "self_play": SelfPlayConfig,
     "replay": ReplayConfig,
     "learner": LearnerConfig,
+    "returns": ReturnsConfig,
     "muzero": LatentModelConfig,
     "evaluation": EvaluationConfig,
 }

@@ -11,6 +11,7 @@ from typing import Any
 from pondertree import validation
 from pondertree.config import bounded_float, bounded_int, one_of, option
 from pondertree.errors import InvalidArgumentError
+from pondertree.networks import MAX_SUPPORT
 
 #: Names of anchor opponents: a preset and its simulations per move.
 OPPONENT = re.compile(r"(UCT|Hybrid) ([1-9][0-9]{0,8})")
@@ -19,6 +20,14 @@ LARGE = 1 << 24
 
 not_negative = bounded_float(0.0)
 share = bounded_float(0.0, 1.0)
+
+
+def discount_factor(value: Any, name: str) -> float:
+    """Checks the discount per move of a game: above 0 and at most 1."""
+    result = validation.number(value, name)
+    if not 0.0 < result <= 1.0:
+        raise InvalidArgumentError(f"{name} must be above 0 and at most 1, not {result}")
+    return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +65,7 @@ class SelfPlayConfig:
     opening_share: float = option(0.5, share)
     """Fraction of games with a random opening."""
     max_moves: int = option(512, bounded_int(1, LARGE))
-    """Longer games are truncated as draws."""
+    """Longer games are truncated: as draws, or with rewards to come."""
     resign_below: float = option(-1.0, bounded_float(-1.0, 0.0))
     """Resignation threshold: a player resigns after two root values in a row below it; -1 never."""
     resign_check: float = option(0.1, share)
@@ -65,6 +74,9 @@ class SelfPlayConfig:
     """Largest false-positive rate at which resignation stays enabled."""
     solve: bool = option(False, validation.flag)
     """Keep proven results in self-play searches."""
+    chance: str = option("sample", one_of("balanced", "sample"))
+    """Outcomes of chance nodes in searches: "sample" draws them, which is unbiased with few simulations; "balanced"
+    visits them in proportion to their probabilities, the first ones first."""
     threads: int = option(1, bounded_int(1, LARGE))
     """Engine threads per search."""
     workers: int = option(0, bounded_int(0, LARGE))
@@ -120,7 +132,7 @@ class LearnerConfig:
     value_weight: float = option(1.0, not_negative)
     """Weight of the value loss relative to the policy loss."""
     root_value_share: float = option(0.3, share)
-    """Fraction of the root value in the value target; the rest is the game result."""
+    """Fraction of the root value in the value target; the rest is the game result, or the return."""
     averaged: float = option(0.99, validation.number)
     """Decay of the weight averaging (EMA); averaged weights play."""
     symmetries: bool = option(True, validation.flag)
@@ -132,6 +144,22 @@ class LearnerConfig:
         validation.check_fields(self, "learner.")
         if not 0.0 <= self.averaged < 1.0:
             raise InvalidArgumentError(f"learner.averaged must be at least 0 and below 1, not {self.averaged}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReturnsConfig:
+    """Returns in games with rewards (`algorithm = "gumbel"` or "alphazero"; learned models have their own)."""
+
+    discount: float = option(0.997, discount_factor)
+    """Discount per move, in value targets and in searches."""
+    td_steps: int = option(0, bounded_int(0, LARGE))
+    """Length of n-step returns, which bootstrap from the root value; 0 sums all rewards."""
+    support: int = option(300, bounded_int(1, MAX_SUPPORT))
+    """Categorical support of the value head, the integers from -this to this, after a square-root-like transform: 300
+    represents up to 58,705."""
+
+    def __post_init__(self) -> None:
+        validation.check_fields(self, "returns.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +175,7 @@ class LatentModelConfig:
     td_steps: int = option(0, bounded_int(0, LARGE))
     """Length of n-step returns, which bootstrap from the root value; 0 sums all rewards. Games without rewards use
     their result."""
-    support: int = option(0, bounded_int(0, 10_000))
+    support: int = option(0, bounded_int(0, MAX_SUPPORT))
     """Categorical support of values and rewards, the integers from -this to this, after a square-root-like transform;
     0: they lie in [-1, 1] and are learned as win, draw and loss probabilities."""
     dynamics_blocks: int = option(1, bounded_int(0, 256))
@@ -204,7 +232,7 @@ class EvaluationConfig:
     every_minutes: float = option(3.0, not_negative)
     """Minutes between evaluations; 0 evaluates only at the end."""
     games: int = option(20, bounded_int(0, 1 << 20))
-    """Games per opponent, even: each opening is played with both sides."""
+    """Games per opponent, even: each opening is played with both sides. With rewards, episodes per evaluation."""
     simulations: int = option(100, validation.count)
     """Simulations per move of the evaluated player and of its predecessor."""
     ladder: tuple[str, ...] = option(("UCT 100", "UCT 400", "UCT 1600"), _ladder)

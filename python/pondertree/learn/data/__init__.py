@@ -10,6 +10,7 @@ from pondertree.learn.data.checkpoint import (
 )
 from pondertree.learn.data.journal import Arrival, Origin, ShardJournal, read_order
 from pondertree.learn.data.observations import observation_bytes, packed_widths, refuse_observations
+from pondertree.learn.data.outcomes import draw_outcomes, replay_line, reward_of
 from pondertree.learn.data.policy_targets import LegalActions, pruned_policy
 from pondertree.learn.data.records import GameRecord, check_games
 from pondertree.learn.data.replay import ReplayBuffer, TrainingBatch
@@ -34,6 +35,7 @@ __all__ = [
     "TrajectoryBuffer",
     "UnrolledBatch",
     "check_games",
+    "draw_outcomes",
     "encode_games",
     "keep_newest",
     "list_shards",
@@ -44,6 +46,8 @@ __all__ = [
     "read_order",
     "read_shard",
     "refuse_observations",
+    "replay_line",
+    "reward_of",
     "save_checkpoint",
     "stored_config",
 ]

@@ -52,16 +52,21 @@ def packed_observations(game: GameRecord, spec: GameSpec) -> tuple[PackedObserva
         numbers = game.seen.reshape(rows, -1).view(np.uint8 if spec.pixels else "<f4")
         return PackedObservations(np.zeros((rows, 0), np.uint64), numbers), np.zeros(rows, dtype=np.uint8)
     state = spec.factory()
+    line, chance = game.line()
+    opening = len(game.opening)
     if spec.info.compiled:
-        opening = len(game.opening)
-        planes, numbers, players = packed_line(state, np.concatenate([game.opening, game.moves]))
-        return PackedObservations(planes[opening:], numbers[opening:]), players[opening:]
-    for move in game.opening.tolist():
-        state = next_state(state, move)
+        planes, numbers, players = packed_line(state, line)
+        if not chance.any():
+            return PackedObservations(planes[opening:], numbers[opening:]), players[opening:]
+        searched = np.flatnonzero(~chance)[opening:]
+        return PackedObservations(planes.take(searched, axis=0), numbers.take(searched, axis=0)), players[searched]
     observations, to_play = [], []
-    for move in game.moves.tolist():
-        observations.append(np.array(state.observation(), dtype=np.float32).ravel())
-        to_play.append(state.to_play)
+    for move, is_outcome in zip(line.tolist(), chance.tolist(), strict=True):
+        if not is_outcome and opening == 0:
+            observations.append(np.array(state.observation(), dtype=np.float32).ravel())
+            to_play.append(state.to_play)
+        elif not is_outcome:
+            opening -= 1
         state = next_state(state, move)
     rows = len(observations)
     flat = np.array(observations, dtype=np.float32).reshape(rows, int(np.prod(spec.shape)))

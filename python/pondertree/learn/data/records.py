@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.errors import InvalidArgumentError, PondertreeError
+from pondertree.game import CHANCE
 from pondertree.games import packed_line
-from pondertree.learn.config import GameSpec
+from pondertree.learn.config import GameSpec, next_state
 
+#: The player to move at a chance node of a packed line.
+ENGINE_CHANCE = 255
 #: Numbers, and actions or their counts, of many moves.
 Floats = NDArray[np.float32]
 Actions = NDArray[np.uint16]
@@ -66,14 +69,32 @@ class GameRecord:
     """Reward of each move for its player; empty in games with results alone."""
     seen: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     """Packed observations of an environment's positions; games are replayed from their moves."""
+    outcomes: Actions = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
+    """Outcomes of all chance nodes from the start on."""
+    drawn: Actions = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
+    """Number of outcomes before each move, those of the opening included, and after the last one; empty in games
+    without chance."""
+
+    def line(self) -> tuple[Actions, NDArray[np.bool_]]:
+        """Returns all actions and outcomes from the start, and which are outcomes."""
+        moves = np.concatenate([self.opening, self.moves])
+        if not len(self.drawn):
+            return moves, np.zeros(len(moves), dtype=np.bool_)
+        places = np.repeat(np.arange(len(self.drawn)), self.drawn)
+        chance = np.insert(np.zeros(len(moves), dtype=np.bool_), places, True)
+        return np.insert(moves, places, self.outcomes), chance
 
     def examples(self, factory: Callable[[], Any]) -> Iterator[Example]:
-        """Yields the training examples."""
+        """Yields the training examples; in a game with rewards `result` is the return of the whole game."""
         state = factory()
-        for move in self.opening.tolist():
-            state = state.play(move)
+        line, chance = self.line()
         ends = np.cumsum(self.counts, dtype=np.int64)
-        for place, move in enumerate(self.moves.tolist()):
+        place = -len(self.opening)
+        for move, is_outcome in zip(line.tolist(), chance.tolist(), strict=True):
+            if is_outcome or place < 0:
+                state = state.play(move)
+                place += not is_outcome
+                continue
             part = slice(int(ends[place]) - int(self.counts[place]), int(ends[place]))
             policy = self.policy[part] if self.full[place] else None
             result = float(self.returns[state.to_play])
@@ -81,6 +102,7 @@ class GameRecord:
                 state, self.actions[part], policy, result, float(self.values[place]), int(self.versions[place])
             )
             state = state.play(move)
+            place += 1
 
 
 #: Columns with one value per game, and with one list per game.
@@ -97,9 +119,11 @@ LIST_COLUMNS = {
     "returns": np.float32,
     "rewards": np.float32,
     "seen": np.uint8,
+    "outcomes": np.uint16,
+    "drawn": np.uint16,
 }
-#: Columns missing from files written before environments were supported.
-OPTIONAL_COLUMNS = ("rewards", "seen")
+#: Columns missing from files written before environments, or chance, were supported.
+OPTIONAL_COLUMNS = ("rewards", "seen", "outcomes", "drawn")
 
 Columns = dict[str, NDArray[Any]]
 
@@ -132,6 +156,9 @@ def from_columns(columns: Columns) -> list[GameRecord]:
             raise InvalidArgumentError(f"game {game.number}: its lists have inconsistent lengths")
         if len(game.rewards) not in (0, len(game.moves)):
             raise InvalidArgumentError(f"game {game.number}: it has {len(game.rewards)} rewards")
+        plies = len(game.opening) + len(game.moves)
+        if len(game.drawn) not in (0, plies + 1) or int(game.drawn.sum(dtype=np.int64)) != len(game.outcomes):
+            raise InvalidArgumentError(f"game {game.number}: its {len(game.outcomes)} outcomes of chance are misplaced")
         if not all(np.isfinite(part).all() for part in (game.values, game.policy, game.returns, game.rewards)):
             raise InvalidArgumentError(f"game {game.number}: it has a number that is not finite")
     return games
@@ -146,19 +173,43 @@ def check_games(games: Sequence[GameRecord], spec: GameSpec, *, finished: bool =
             len(game.returns) == (info.num_players if finished else 0)
             and len(game.rewards) == (moves if info.has_rewards else 0)
             and len(game.seen) == (moves * cells if spec.is_environment else 0)
+            and len(game.drawn) == (len(game.opening) + moves + 1 if info.has_chance else 0)
         ):
             raise InvalidArgumentError(f"game {game.number} is not one of {spec.name}: its lists have other lengths")
-        played = np.concatenate([game.opening, game.moves])
-        for actions in (played, game.actions):
+        for actions in (game.opening, game.moves, game.actions):
             if (actions >= info.num_actions).any():
                 raise InvalidArgumentError(f"game {game.number}: actions of {spec.name} are below {info.num_actions}")
         if (game.policy < 0.0).any() or (game.counts == 0).any():
             raise InvalidArgumentError(f"game {game.number}: each position must have a policy over its legal actions")
-        if info.compiled:
+        if info.compiled or info.has_chance:
             try:
-                packed_line(spec.factory(), played)
+                check_line(*game.line(), spec)
             except PondertreeError as error:
                 raise InvalidArgumentError(f"game {game.number}: {error}") from None
+
+
+def check_line(line: Actions, chance: NDArray[np.bool_], spec: GameSpec) -> None:
+    """Raises a `PondertreeError` for an illegal action, or an outcome where there is no chance node or none of it."""
+    if spec.info.compiled:
+        _, _, players = packed_line(spec.factory(), line)
+        check_chance(players == ENGINE_CHANCE, chance)
+        return
+    state = spec.factory()
+    found = np.zeros(len(line), dtype=np.bool_)
+    for place, action in enumerate(line.tolist()):
+        if state.is_terminal or action not in state.legal_actions():
+            raise InvalidArgumentError(f"{action} is not legal after {place} actions and outcomes")
+        found[place] = state.to_play == CHANCE
+        state = next_state(state, action)
+    check_chance(found, chance)
+
+
+def check_chance(found: NDArray[np.bool_], recorded: NDArray[np.bool_]) -> None:
+    """Raises `InvalidArgumentError` unless the chance nodes of a replayed game are those of its record."""
+    if not np.array_equal(found, recorded):
+        place = int(np.argmax(found != recorded))
+        what = "an outcome is recorded where a player moves" if recorded[place] else "an outcome of chance is missing"
+        raise InvalidArgumentError(f"{what}, after {place} actions and outcomes")
 
 
 def _check_columns(columns: Columns) -> None:

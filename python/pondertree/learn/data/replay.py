@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from pondertree.learn.config import GameSpec, ReplayConfig
+from pondertree.learn.config import Config, GameSpec, ReplayConfig
 from pondertree.learn.data.observations import PackedObservations, packed_observations, packed_widths
 from pondertree.learn.data.records import Floats, GameRecord
+from pondertree.learn.data.returns import returns_of
 
 #: Games added in one pass.
 CHUNK = 256
@@ -165,7 +166,7 @@ class TrainingBatch:
     policy: Floats
     """Policy targets over them [B, K]."""
     results: Floats
-    """Game results for the player to move [B]."""
+    """Game results, or discounted returns, for the player to move [B]."""
     values: Floats
     """Root values for the player to move [B]."""
 
@@ -173,15 +174,28 @@ class TrainingBatch:
 class ReplayBuffer(PositionBuffer):
     """The newest positions that had a full search."""
 
-    def __init__(self, spec: GameSpec, config: ReplayConfig) -> None:
-        super().__init__(spec, config, {"results": np.float32, "values": np.float32})
+    def __init__(self, spec: GameSpec, config: Config) -> None:
+        super().__init__(spec, config.replay, {"results": np.float32, "values": np.float32})
+        self._returns = config.returns
+        self.largest = 0.0
+        """Largest absolute return."""
 
     def _rows(self, game: GameRecord) -> NDArray[np.bool_]:
         return game.full
 
     def _numbers(self, games: Sequence[GameRecord], players: Sequence[NDArray[np.uint8]]) -> dict[str, NDArray[Any]]:
-        results = [game.returns[to_play] for game, to_play in zip(games, players, strict=True)]
-        return {"results": np.concatenate(results), "values": np.concatenate([game.values for game in games])}
+        results = np.concatenate([self._results(game, to_play) for game, to_play in zip(games, players, strict=True)])
+        if self._spec.info.has_rewards:
+            self.largest = max(self.largest, float(np.abs(results).max()))
+        return {"results": results, "values": np.concatenate([game.values for game in games])}
+
+    def _results(self, game: GameRecord, players: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Returns the result for the player to move in each position; with rewards the n-step return from there."""
+        if not self._spec.info.has_rewards:
+            results: NDArray[np.float32] = game.returns[players]
+            return results
+        discount = self._returns.discount
+        return returns_of(game, players, discount, self._returns.td_steps).values(game.values, discount)
 
     def sample(self, size: int, numbers: np.random.Generator) -> TrainingBatch:
         """Samples positions with a density that rises linearly towards the newest."""

@@ -62,9 +62,22 @@ def returns_of(game: GameRecord, players: NDArray[np.uint8], discount: float, st
     # From each position, the end of the rewards that its return sums.
     stop = np.minimum(places + reach, count if ends else count - 1)
     game_rewards = game.rewards.astype(np.float64)
-    for step in range(min(reach, count)):
-        counts = places + step < stop
-        known[counts] += discount**step * game_rewards[places[counts] + step]
+    if reach >= count:
+        known[: stop.max(initial=0)] = _discounted_sums(game_rewards[: stop.max(initial=0)], discount)
+    else:
+        for step in range(reach):
+            counts = places + step < stop
+            known[counts] += discount**step * game_rewards[places[counts] + step]
     left = stop < count
     bootstrap_offset[left] = (stop - places)[left]
     return Returns(game.rewards.astype(np.float32), known.astype(np.float32), bootstrap_offset, ends)
+
+
+def _discounted_sums(rewards: NDArray[np.float64], discount: float) -> list[float]:
+    """Returns the discounted sum of the rewards from each position on, in one pass."""
+    sums = []
+    total = 0.0
+    for reward in reversed(rewards.tolist()):
+        total = reward + discount * total
+        sums.append(total)
+    return sums[::-1]

@@ -15,12 +15,15 @@ from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.evaluators.batch import Batch
 from pondertree.evaluators.protocol import evaluate_batch
 from pondertree.files import reading
-from pondertree.learn.config import next_state
+from pondertree.learn.config import GameSpec, next_state
+from pondertree.learn.data import draw_outcomes, reward_of
 from pondertree.match.notation import parse_move
 from pondertree.match.openings import Opening, RandomOpenings, default_plies
-from pondertree.random import fold
+from pondertree.random import Random, fold
 from pondertree.search.base import Search
 
+#: Purposes of random numbers: outcomes of chance, and moves of the reference players.
+OUTCOME, CHOICE = 105, 106
 #: Longer games are scored as draws.
 MAX_PLIES = 1000
 #: Longer episodes are truncated.
@@ -59,20 +62,50 @@ def bare_policy(evaluator: Any) -> BatchPlayer:
     return choose
 
 
-def play_episodes(player: BatchPlayer, start: Callable[[int], Any], count: int, seed: int) -> list[float]:
-    """Returns the returns of `count` concurrent episodes, each with its own seed."""
-    states = [start(fold(seed, number)) for number in range(count)]
+def random_player(states: Sequence[Any], seeds: Sequence[int]) -> list[int]:
+    """Plays uniformly random legal moves."""
+    return [int(draw_uniform(list(state.legal_actions()), seed)) for state, seed in zip(states, seeds, strict=True)]
+
+
+def greedy_player(states: Sequence[Any], seeds: Sequence[int]) -> list[int]:
+    """Plays a move of the highest immediate reward, at random among equal ones."""
+    chosen = []
+    for state, seed in zip(states, seeds, strict=True):
+        actions = [int(action) for action in state.legal_actions()]
+        rewards = [float(next_state(state, action).rewards()[0]) for action in actions]
+        most = max(rewards)
+        best = [action for action, reward in zip(actions, rewards, strict=True) if reward == most]
+        chosen.append(draw_uniform(best, seed))
+    return chosen
+
+
+def draw_uniform(actions: list[int], seed: int) -> int:
+    """Returns one of these actions."""
+    return actions[Random(seed, CHOICE).choose(len(actions))]
+
+
+def play_episodes(player: BatchPlayer, spec: GameSpec, count: int, seed: int) -> list[float]:
+    """Returns the returns of `count` concurrent episodes of one player, each with its own seed."""
     returns = [0.0] * count
-    step = 0
-    while running := [number for number, state in enumerate(states) if not state.is_terminal]:
+    states = [spec.start(fold(seed, number)) for number in range(count)]
+
+    def pass_chance(number: int, step: int) -> None:
+        key = fold(fold(fold(seed, number), OUTCOME), step)
+        states[number], _, reward = draw_outcomes(states[number], spec.info, key)
+        returns[number] += reward
+
+    for number in range(count):
+        pass_chance(number, 0)
+    for step in range(MAX_STEPS):
+        running = [number for number, state in enumerate(states) if not state.is_terminal]
+        if not running:
+            break
         seeds = [fold(fold(seed, number), step) for number in running]
         actions = player([states[number] for number in running], seeds)
         for number, action in zip(running, actions, strict=True):
             states[number] = next_state(states[number], action)
-            returns[number] += float(states[number].rewards()[0])
-        step += 1
-        if step >= MAX_STEPS:
-            break
+            returns[number] += reward_of(states[number], spec.info)
+            pass_chance(number, step + 1)
     return returns
 
 
@@ -83,9 +116,9 @@ class ArenaGame:
     side: int
     """Which player of the game `one` was: 0 or 1."""
     opening: list[int]
-    """The random moves at the start."""
+    """The random moves at the start, and the outcomes of chance between them."""
     moves: list[int]
-    """The moves after them."""
+    """The moves and outcomes after them."""
     returns: tuple[float, ...]
     """The result for each player of the game; 0 if truncated."""
 
@@ -103,14 +136,23 @@ def count_pairs(games: Sequence[ArenaGame]) -> list[int]:
     return counts
 
 
-def play_games(
-    one: BatchPlayer, other: BatchPlayer, factory: Callable[[], Any], pairs: int, seed: int
-) -> list[ArenaGame]:
-    """Plays each of `pairs` random openings twice: `one` is player 0 of even games and player 1 of odd ones."""
-    openings = RandomOpenings(factory, seed, default_plies(factory))
-    starts = [_opened(openings[number], factory) for number in range(pairs)]
+def play_games(one: BatchPlayer, other: BatchPlayer, spec: GameSpec, pairs: int, seed: int) -> list[ArenaGame]:
+    """Plays each of `pairs` random openings twice: `one` is player 0 of even games and player 1 of odd ones.
+
+    Both games of a pair draw their outcomes of chance from the same numbers.
+    """
+    openings = RandomOpenings(spec.factory, seed, default_plies(spec.factory))
+    starts = [_opened(openings[number], spec.factory) for number in range(pairs)]
     states = [state for _, state in starts for _ in range(2)]
     moves: list[list[int]] = [[] for _ in states]
+
+    def pass_chance(number: int, ply: int) -> None:
+        key = fold(fold(fold(seed, number // 2), OUTCOME), ply)
+        states[number], outcomes, _ = draw_outcomes(states[number], spec.info, key)
+        moves[number] += outcomes
+
+    for number in range(len(states)):
+        pass_chance(number, 0)
     for ply in range(MAX_PLIES):
         running = [number for number, state in enumerate(states) if not state.is_terminal]
         if not running:
@@ -126,6 +168,7 @@ def play_games(
                 for number, action in zip(mine, player([states[number] for number in mine], seeds), strict=True):
                     states[number] = next_state(states[number], action)
                     moves[number].append(action)
+                    pass_chance(number, 2 * ply + place + 1)
     return [
         ArenaGame(
             number % 2,
@@ -206,3 +249,7 @@ def _returns(values: list[float]) -> tuple[float, ...]:
     if len(values) != 2:
         raise InvalidArgumentError(f"returns must be two numbers, not {validation.shown(values)}")
     return tuple(validation.number(value, "a return", least=-1.0, most=1.0) for value in values)
+
+
+#: Players without a network that evaluations with returns are compared with.
+REFERENCE_PLAYERS: dict[str, BatchPlayer] = {"random": random_player, "greedy": greedy_player}

@@ -12,7 +12,9 @@ from pondertree.files import naming
 from pondertree.learn.config import Config, GameSpec
 from pondertree.learn.data import Counters
 from pondertree.learn.evaluation.arena import (
+    REFERENCE_PLAYERS,
     ArenaGame,
+    BatchPlayer,
     EvaluationGame,
     bare_policy,
     count_pairs,
@@ -24,7 +26,7 @@ from pondertree.learn.evaluation.arena import (
 )
 from pondertree.learn.evaluation.exact_play import KeptPosition, known_positions, share_of_kept_values
 from pondertree.learn.evaluation.ladder import first_opponent, opponents_of, play_ladder, reference_search, uncalibrated
-from pondertree.learn.evaluation.ratings import Interval, games_of, interval, mean_score
+from pondertree.learn.evaluation.ratings import Interval, games_of, interval, mean_interval, mean_score
 from pondertree.learn.self_play import searches_of
 from pondertree.learn.trainer import algorithm_of
 from pondertree.networks import player_bytes, player_of_bytes
@@ -49,7 +51,8 @@ class Evaluation:
     exact: dict[str, float] = field(default_factory=dict)
     """Fractions of moves that preserve the game value, with a search and by the bare policy."""
     returns: dict[str, float] = field(default_factory=dict)
-    """Mean, minimum and maximum return of episodes, where there are rewards."""
+    """Mean with 95 % interval, minimum and maximum return of episodes, where there are rewards; means of random and of
+    greedy play in episodes of the same seeds."""
 
     def as_line(self, round_number: int, step: int, elapsed: float) -> dict[str, Any]:
         """Returns the evaluation as a line of metrics."""
@@ -115,6 +118,7 @@ class PlayerEvaluator:
         self._algorithm = algorithm_of(config)
         self._positions: list[KeptPosition] | None = None
         self._opponents = opponents_of(config)
+        self._references: dict[str, float] | None = None
 
     def evaluate(self, player: Any, counters: Counters) -> Evaluation | None:
         """Evaluates a player; None if it was evaluated before, or if there is nothing to measure."""
@@ -174,15 +178,16 @@ class PlayerEvaluator:
         return play_games(
             search_player(one),
             search_player(other),
-            self._spec.factory,
+            self._spec,
             self._config.evaluation.games // 2,
             SEED + self._config.seed,
         )
 
     def _search(self, evaluator: Any) -> Search:
         """Returns the algorithm's search for evaluations."""
-        config = self._config.evaluation
-        return searches_of(self._config).evaluation_search(self._config, evaluator, config.simulations, config.solve)
+        config, info = self._config.evaluation, self._spec.info
+        search = searches_of(self._config).evaluation_search
+        return search(self._config, info, evaluator, config.simulations, config.solve)
 
     def _earlier(self) -> tuple[str, Any] | None:
         """Returns (name, network) of the previously evaluated player."""
@@ -203,13 +208,23 @@ class PlayerEvaluator:
         return interval(games_of([*self._lines, now]), self._opponents[0], name)
 
     def _returns(self, search: Search) -> dict[str, float]:
-        """Returns statistics of episodes with fixed seeds."""
+        """Returns statistics of episodes with fixed seeds, and the mean returns of the reference players."""
         count = self._config.evaluation.games
         if not count or not self._spec.info.has_rewards:
             return {}
-        found = play_episodes(search_player(search), self._spec.start, count, SEED + self._config.seed)
-        statistics = {"mean_return": sum(found) / count, "least_return": min(found), "most_return": max(found)}
-        return {name: round(number, 4) for name, number in statistics.items()}
+        found = self._episodes(search_player(search))
+        low, high = mean_interval(found)
+        numbers = {"mean_return": sum(found) / count, "return_low": low, "return_high": high}
+        numbers |= {"least_return": min(found), "most_return": max(found)}
+        if self._references is None:
+            # Environments cannot be copied, and a greedy player tries every move.
+            players = {} if self._spec.is_environment else REFERENCE_PLAYERS
+            self._references = {name: sum(self._episodes(player)) / count for name, player in players.items()}
+        numbers |= {f"{name}_return": mean for name, mean in self._references.items()}
+        return {name: round(number, 4) for name, number in numbers.items()}
+
+    def _episodes(self, player: BatchPlayer) -> list[float]:
+        return play_episodes(player, self._spec, self._config.evaluation.games, SEED + self._config.seed)
 
     def _exact(self, search: Search, evaluator: Any) -> dict[str, float]:
         if self._positions is None:

@@ -23,6 +23,8 @@ SPREAD = 1000.0
 #: The 95 % quantile of chi-squared with one degree of freedom, halved: the drop of the log-likelihood at the ends of a
 #: profile-likelihood interval.
 PROFILE_DROP = 1.920729410347062
+#: The 97.5 % quantile of the normal distribution.
+NORMAL_QUANTILE = 1.959963984540054
 #: Bisection steps per end of an interval: about half an Elo.
 HALVINGS = 12
 #: Intervals with a half-length above this many Elo are reported as one bound.
@@ -124,6 +126,15 @@ def rating_of(line: dict[str, Any]) -> Interval | None:
 def mean_score(counts: list[int]) -> float:
     """Returns the mean score per game, from 0 to 1, of pentanomial counts."""
     return sum(count * score for count, score in zip(counts, scores_of(counts), strict=True)) / max(sum(counts), 1)
+
+
+def mean_interval(numbers: Sequence[float]) -> tuple[float, float]:
+    """Returns the 95 % interval of a mean by the normal approximation."""
+    count = len(numbers)
+    mean = sum(numbers) / count
+    variance = sum((number - mean) ** 2 for number in numbers) / max(count - 1, 1)
+    error = NORMAL_QUANTILE * math.sqrt(variance / count)
+    return mean - error, mean + error
 
 
 def games_of(lines: Iterable[dict[str, Any]]) -> list[Games]:

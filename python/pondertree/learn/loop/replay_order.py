@@ -30,7 +30,7 @@ def relearn(out: str | os.PathLike[str], factory: Callable[[], Any] | None = Non
     if found is None or path is None:
         raise StorageError(f"{str(folder.path)!r} has no checkpoint to learn again")
     config = read_config(path, Config())
-    spec = game_spec(config.game, factory, rewards=config.algorithm == "muzero")
+    spec = game_spec(config.game, factory, model=config.learns_model)
     algorithm = algorithm_of(config)
     trainer, replay = algorithm.trainer(spec, config, torch.device(config.device)), algorithm.replay(spec, config)
     counters, last = Counters(), Counters.of_data(found[1].state["counters"])

@@ -74,7 +74,7 @@ def train(
         raise InvalidArgumentError("out must be the run folder")
     if config.minutes is None and config.games is None and config.steps is None:
         raise InvalidArgumentError("minutes, games or steps must be given: a run needs a limit")
-    spec = game_spec(config.game, factory, rewards=config.learns_model)
+    spec = game_spec(config.game, factory, model=config.learns_model)
     if config.learns_model and spec.info.has_rewards and not config.muzero.support:
         raise InvalidArgumentError(
             f"muzero.support must be above 0 for {spec.name}: rewards may exceed [-1, 1] (30 represents up to 1,000)"

@@ -254,16 +254,17 @@ class Session:
 
     def _report_support(self) -> None:
         """Warns once of targets beyond the categorical support."""
-        support, largest = self.config.muzero.support, getattr(self.replay, "largest", 0.0)
-        if not support or "support" in self._reported:
+        categories, largest = self.learner.network.categories, self.replay.largest
+        if not categories.support or "support" in self._reported:
             return
-        reach = self.learner.network.categories.largest
+        reach = categories.largest
+        name = f"{'muzero' if self.config.learns_model else 'returns'}.support"
         if largest > reach * (1.0 + 1e-6):
             self._reported.add("support")
             self.report(
-                f"muzero.support = {support} represents up to {reach:,.5g}, but there are rewards or values of "
+                f"{name} = {categories.support} represents up to {reach:,.5g}, but there are rewards or values of "
                 f"{largest:,.5g}, which are clipped to {reach:,.5g}: start another run with "
-                f"muzero.support = {support_for(largest)} or more, or scale rewards down"
+                f"{name} = {support_for(largest)} or more, or scale rewards down"
             )
 
     def can_learn(self) -> bool:
@@ -297,7 +298,9 @@ def architecture_fields(before: Config, now: Config) -> Iterator[tuple[str, Any,
         yield "algorithm", before.algorithm, now.algorithm
     for name in field_names(NetworkConfig):
         yield f"network.{name}", getattr(before.network, name), getattr(now.network, name)
-    if now.learns_model:
+    if not now.learns_model:
+        yield "returns.support", before.returns.support, now.returns.support
+    else:
         for name in ("support", "dynamics_blocks"):
             yield f"muzero.{name}", getattr(before.muzero, name), getattr(now.muzero, name)
         old, new = before.muzero.consistency, now.muzero.consistency

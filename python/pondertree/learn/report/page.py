@@ -10,7 +10,7 @@ from typing import Any
 from pondertree.errors import InvalidArgumentError, MissingExtraError, StorageError
 from pondertree.files import make_folder, reading, write_bytes
 from pondertree.games import known
-from pondertree.learn.config import OPPONENT, data_of_text
+from pondertree.learn.config import OPPONENT, data_of_text, start_of_training
 from pondertree.learn.evaluation import games_of, interval, rating_of
 from pondertree.learn.report.plots import MODEL_QUALITY, draw_plots
 from pondertree.learn.report.progress import actor_state, clock
@@ -29,7 +29,7 @@ pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; font-size: 13px; }
 """
 
 #: Fields of evaluations with episode returns.
-RETURNS = ("mean_return", "least_return", "most_return")
+RETURNS = ("mean_return", "return_low", "return_high", "least_return", "most_return", "random_return", "greedy_return")
 
 
 def write_report(out: Path, factory: Callable[[], Any] | None = None) -> tuple[Path, str]:
@@ -57,7 +57,8 @@ def _write_report(out: Path, factory: Callable[[], Any] | None) -> tuple[Path, s
     evaluation = config.get("evaluation")
     simulations = evaluation.get("simulations") if isinstance(evaluation, dict) else None
     samples = choose_samples(out, summary.evaluations, simulations if type(simulations) is int else None)
-    games = samples_html(samples, factory or known(config.get("game")))
+    compiled = known(config.get("game"))
+    games = samples_html(samples, factory or (compiled and start_of_training(compiled)))
     path = out / "report.html"
     write_bytes(path, report_html(summary, drawings, complaint, games).encode(errors="replace"), "report")
     return path, complaint

@@ -86,15 +86,23 @@ def draw_calibration(axes: Any, summary: Summary) -> None:
 
 
 def draw_returns(axes: Any, summary: Summary) -> None:
-    """Plots returns of episodes by minutes, in self-play and in evaluations."""
+    """Plots returns of episodes by minutes, in self-play and in evaluations with 95 % intervals."""
     found = [line for line in summary.rounds if "mean_return" in line]
     minutes = [line["elapsed"] / 60.0 for line in found]
     axes.plot(minutes, [line["mean_return"] for line in found], alpha=0.5, label="self-play")
     evaluated = [line for line in summary.evaluations if "mean_return" in line]
     minutes = [line["elapsed"] / 60.0 for line in evaluated]
-    axes.plot(minutes, [line["mean_return"] for line in evaluated], "o-", label="evaluation")
+    means = [line["mean_return"] for line in evaluated]
+    axes.plot(minutes, means, "o-", label="evaluation")
+    # Files of older versions have no intervals.
+    errors = [line.get("return_high", mean) - mean for line, mean in zip(evaluated, means, strict=True)]
+    axes.errorbar(minutes, means, errors, fmt="none", ecolor="tab:orange", capsize=3)
     least, most = [line["least_return"] for line in evaluated], [line["most_return"] for line in evaluated]
     axes.fill_between(minutes, least, most, alpha=0.15, color="tab:orange", label="minimum to maximum")
+    for name, style in (("random", ":"), ("greedy", "--")):
+        means = [line[f"{name}_return"] for line in evaluated if f"{name}_return" in line]
+        if means:
+            axes.axhline(means[-1], color="grey", linewidth=0.8, linestyle=style, label=f"{name} play")
     axes.set(xlabel="minutes", ylabel="rewards of an episode", title="Returns")
     axes.legend()
 

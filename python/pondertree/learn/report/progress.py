@@ -166,7 +166,10 @@ def clock(seconds: float | None) -> str:
 def _strength(evaluation: dict[str, Any], has_returns: bool) -> list[tuple[str, str]]:
     """Returns the rows of the last evaluation: returns, or Elo, score and exact play."""
     if has_returns:
-        return [("evaluated", _number(evaluation.get("mean_return"), 1))]
+        text = _number(evaluation.get("mean_return"), 1)
+        named = [name for name in ("random", "greedy") if f"{name}_return" in evaluation]
+        others = ", ".join(f"{name} {evaluation[f'{name}_return']:.1f}" for name in named)
+        return [("evaluated", f"{text} ({others})" if others else text)]
     elo, share = evaluation.get("elo"), evaluation.get("keeps_value")
     rating = "not yet" if elo is None else str(rating_of(evaluation) or f"{elo:+.0f}")
     rows = [] if elo is None and share is not None else [("Elo", rating)]

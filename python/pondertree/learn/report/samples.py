@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pondertree.errors import PondertreeError
 from pondertree.learn.config import OPPONENT
 from pondertree.learn.data import GameRecord, list_shards, read_shard
@@ -28,8 +30,9 @@ class Sample:
     players: tuple[str, ...]
     """Name of the player of each side."""
     opening: list[int]
-    """Random moves at the start."""
+    """Random moves at the start, with the outcomes of chance between them."""
     moves: list[int]
+    """Moves, with the outcomes of chance between them."""
     returns: list[float]
     ending: str = ""
     """The kind of ending, if not by the rules."""
@@ -67,8 +70,7 @@ def _self_play(game: GameRecord) -> Sample:
     return Sample(
         f"Self-play, game {game.number}",
         tuple(steps for _ in game.returns),
-        game.opening.tolist(),
-        game.moves.tolist(),
+        *_lines(game),
         game.returns.tolist(),
         ending,
         game.values.tolist(),
@@ -114,8 +116,7 @@ def _episodes(recent: list[GameRecord]) -> list[Sample]:
         Sample(
             f"{word} of the newest {len(recent)} episodes, number {game.number}",
             (f"step {int(game.versions[-1])}" if len(game.versions) else "the initial network",),
-            game.opening.tolist(),
-            game.moves.tolist(),
+            *_lines(game),
             game.returns.tolist(),
             "truncated" if game.cut else "",
             game.values.tolist(),
@@ -123,3 +124,11 @@ def _episodes(recent: list[GameRecord]) -> list[Sample]:
         )
         for word, game in list(chosen.items())[: len(recent)]
     ]
+
+
+def _lines(game: GameRecord) -> tuple[list[int], list[int]]:
+    """Returns the actions and outcomes before the first searched move, and those from it on."""
+    line, chance = game.line()
+    searched = np.flatnonzero(~chance)[len(game.opening) :]
+    first = int(searched[0]) if len(searched) else len(line)
+    return line[:first].tolist(), line[first:].tolist()

@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from pondertree.game import move_text, state_text
+from pondertree.game import CHANCE, move_text, state_text
 from pondertree.games import Chess, player_names
 from pondertree.games.board_svg import board_svg, piece_colours
 from pondertree.learn.report.samples import Sample
@@ -73,8 +73,8 @@ class Position(NamedTuple):
     """A position and the move that led to it."""
 
     state: Any
-    player: int
-    """The player who moved; -1 at the start."""
+    player: int | None
+    """The player who moved, `CHANCE` after an outcome; None at the start."""
     move: str
     """The move as displayed; empty at the start."""
     mark: str
@@ -96,7 +96,7 @@ def replay(sample: Sample, factory: Callable[[], Any] | None) -> list[Position]:
         return []
     try:
         state = factory()
-        positions = [Position(state, -1, "", "")]
+        positions = [Position(state, None, "", "")]
         for action in (*sample.opening, *sample.moves)[: MAX_POSITIONS - 1]:
             mark = move_text(state, action)
             text = state.san(action) if isinstance(state, Chess) else mark
@@ -118,7 +118,8 @@ def _game(sample: Sample, factory: Callable[[], Any] | None) -> str:
     )
     positions = replay(sample, factory)
     count = len(sample.opening) + len(sample.moves)
-    facts = [_result(sample, names), f"{count:,} moves"]
+    by_chance = sum(position.player == CHANCE for position in positions)
+    facts = [_result(sample, names), f"{count:,} moves and outcomes" if by_chance else f"{count:,} moves"]
     if sample.opening:
         few = "first" if len(sample.opening) == 1 else f"first {len(sample.opening)}"
         facts.append(f"the {few} random")
@@ -156,9 +157,11 @@ def _figure(sample: Sample, positions: list[Position], place: int, names: tuple[
             return ""
         picture = f"<pre>{html.escape(text[:MAX_TEXT])}</pre>"
     caption = "the start" if place == 0 else f"{place}. {position.move}"
-    if place and len(names) > 1:
+    if position.player == CHANCE:
+        return f'<figure class="position">{picture}<figcaption>{html.escape(caption)} by chance</figcaption></figure>'
+    if position.player is not None and len(names) > 1:
         caption += f" by {names[position.player]}"
-    searched = place - 1 - len(sample.opening)
+    searched = sum(one.player != CHANCE for one in positions[len(sample.opening) + 1 : place + 1]) - 1
     if 0 <= searched < len(sample.values):
         caption += f", value {sample.values[searched] + 0.0:+.2f}"
     if 0 <= searched < len(sample.rewards):

@@ -18,7 +18,7 @@ from pondertree.envs.gymnasium import check_reward
 from pondertree.errors import GameContractError, InvalidArgumentError, UsageError
 from pondertree.game import as_contract_error
 from pondertree.learn.config import Config, GameSpec, SelfPlayConfig, next_state
-from pondertree.learn.data import GameRecord, LegalActions, check_games, observation_bytes
+from pondertree.learn.data import GameRecord, LegalActions, check_games, observation_bytes, reward_of
 from pondertree.learn.self_play.episode import CONSECUTIVE_SEARCHES, Episode, Resignation
 from pondertree.learn.self_play.searches import searches_of
 from pondertree.random import Random, fold, fold_array, uniform_array
@@ -55,7 +55,7 @@ class SelfPlay:
         self._config = config
         self._play: SelfPlayConfig = config.self_play
         self._searches = searches_of(config)
-        self._search = self._searches.self_play_search(config, evaluator)
+        self._search = self._searches.self_play_search(config, spec.info, evaluator)
         self._key = fold(0, config.seed)
         self.next_number = 0
         """Number of the next game."""
@@ -134,7 +134,7 @@ class SelfPlay:
             forest.simulate(counts.tolist(), add_noise=chosen.tolist())
         counts, actions, shares = forest.root_policies()
         legal = LegalActions(counts, actions)
-        policy = self._searches.policies(self._config, forest, legal, shares)
+        policy = self._searches.policies(self._config, self._spec.info, forest, legal, shares)
         return SearchOutcome(legal, policy, forest.values(), forest.actions())
 
     def _executor(self) -> ThreadPoolExecutor:
@@ -154,22 +154,28 @@ class SelfPlay:
         if self._spec.is_environment:
             # Recorded, since positions of an environment cannot be replayed.
             game.seen.append(observation_bytes(game.state.observation(), self._spec))
-        state = game.state = next_state(game.state, action)
-        with as_contract_error(self._spec.info, "while reading its state"):
-            is_over = bool(state.is_terminal)
-            if self._spec.info.has_rewards:
-                game.rewards.append(float(state.rewards()[0]))
-                check_reward(game.rewards[-1], f"{self._spec.info.name}.rewards() gave, after action {action},")
-            elif is_over:
-                returns = [float(number) for number in state.returns()]
-        if self._spec.info.has_rewards:
+        info = self._spec.info
+        game.state = next_state(game.state, action)
+        reward = 0.0
+        if info.has_rewards:
+            with as_contract_error(info, "while reading its state"):
+                reward = reward_of(game.state, info)
+            check_reward(reward, f"{info.name}.rewards() gave, after action {action},")
+            game.score += reward
+        reward += game.pass_chance(info)
+        with as_contract_error(info, "while reading its state"):
+            is_over = bool(game.state.is_terminal)
+            if is_over and not info.has_rewards:
+                returns = [float(number) for number in game.state.returns()]
+        if info.has_rewards:
+            game.rewards.append(reward)
             return self._rewarded(game, is_over)
         if is_over:
             if game.would_resign >= 0:
                 self.resignation.add_check(returns[game.would_resign] > -1.0)
             return game.record(returns)
         if game.plies >= self._play.max_moves:
-            return game.record([0.0] * self._spec.info.num_players, cut=True)
+            return game.record([0.0] * info.num_players, cut=True)
         return self._resign(game, player, value) if self.resignation.is_enabled else None
 
     def _rewarded(self, game: Episode, is_over: bool) -> GameRecord | None:
@@ -178,7 +184,7 @@ class SelfPlay:
             return None
         if not is_over and self._spec.is_environment:
             game.state.close()
-        return game.record([sum(game.rewards)], cut=not is_over or bool(getattr(game.state, "truncated", False)))
+        return game.record([game.score], cut=not is_over or bool(getattr(game.state, "truncated", False)))
 
     def _choose(self, searched: SearchOutcome, plies: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Selects the moves: sampled early in a game, then the best."""
@@ -208,18 +214,17 @@ class SelfPlay:
         self.next_number += 1
         key = fold(self._key, number)
         game = Episode(number, key, self._spec.start(key))
+        game.pass_chance(self._spec.info)
         if self._play.opening_plies == 0:
             return game
         numbers = Random(game.key, OPENING)
-        if numbers.uniform() < self._play.opening_share:
-            for _ in range(numbers.below(self._play.opening_plies + 1)):
-                legal = game.state.legal_actions()
-                action = int(legal[numbers.choose(len(legal))])
-                after = next_state(game.state, action)
-                if after.is_terminal:
-                    break
-                game.opening.append(action)
-                game.state = after
+        if numbers.uniform() >= self._play.opening_share:
+            return game
+        for _ in range(numbers.below(self._play.opening_plies + 1)):
+            legal = game.state.legal_actions()
+            action = int(legal[numbers.choose(len(legal))])
+            if not game.play_opening(action, self._spec.info):
+                break
         return game
 
     def snapshot(self) -> tuple[list[GameRecord], dict[str, Any]]:

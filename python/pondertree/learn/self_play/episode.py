@@ -11,8 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.errors import GameContractError
+from pondertree.game import GameInfo
 from pondertree.learn.config import GameSpec, SelfPlayConfig, next_state
-from pondertree.learn.data import GameRecord, observation_bytes
+from pondertree.learn.data import GameRecord, draw_outcomes, observation_bytes, replay_line, reward_of
+from pondertree.random import fold
+
+#: Purpose of a game's outcomes of chance.
+OUTCOME = 105
 
 
 @dataclass(slots=True)
@@ -30,6 +35,13 @@ class Episode:
     actions: list[NDArray[np.uint16]] = field(default_factory=list)
     policy: list[NDArray[np.float32]] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
+    score: float = 0.0
+    """Sum of all rewards, those of the opening included."""
+    outcomes: list[int] = field(default_factory=list)
+    """Outcomes of all chance nodes."""
+    drawn: list[int] = field(default_factory=list)
+    """Number of outcomes before each move, those of the opening included, and after the last one; games with chance
+    only."""
     seen: list[NDArray[np.uint8]] = field(default_factory=list)
     """Packed observations; environments only."""
     low: list[int] = field(default_factory=lambda: [0, 0])
@@ -41,6 +53,30 @@ class Episode:
     def plies(self) -> int:
         """Moves so far, the opening included."""
         return len(self.opening) + len(self.moves)
+
+    def pass_chance(self, info: GameInfo) -> float:
+        """Draws outcomes up to a decision or the end; returns the sum of their rewards."""
+        if not info.has_chance:
+            return 0.0
+        self.state, outcomes, reward = draw_outcomes(self.state, info, fold(fold(self.key, OUTCOME), self.plies))
+        self.outcomes += outcomes
+        self.drawn.append(len(outcomes))
+        self.score += reward
+        return reward
+
+    def play_opening(self, action: int, info: GameInfo) -> bool:
+        """Plays a random move of the opening; changes nothing and returns False if the game would end."""
+        before = (self.state, self.score, len(self.outcomes), len(self.drawn))
+        self.opening.append(action)
+        self.state = next_state(self.state, action)
+        self.score += reward_of(self.state, info)
+        self.pass_chance(info)
+        if not self.state.is_terminal:
+            return True
+        self.opening.pop()
+        self.state, self.score = before[:2]
+        del self.outcomes[before[2] :], self.drawn[before[3] :]
+        return False
 
     def record(self, returns: list[float], *, cut: bool = False, resigned: bool = False) -> GameRecord:
         """Returns its record."""
@@ -59,19 +95,18 @@ class Episode:
             resigned=resigned,
             rewards=np.array(self.rewards, dtype=np.float32),
             seen=np.concatenate([np.zeros(0, dtype=np.uint8), *self.seen]),
+            outcomes=np.array(self.outcomes, dtype=np.uint16),
+            drawn=np.array(self.drawn, dtype=np.uint16),
         )
 
     @classmethod
     def of_record(cls, record: GameRecord, key: int, spec: GameSpec) -> Episode:
         """Rebuilds the game of a record; an environment replays its episode from the seed `key`."""
-        state = spec.start(key)
-        for move in record.opening.tolist():
-            state = next_state(state, move)
         seen = list(record.seen.reshape(len(record.moves), -1)) if len(record.seen) else []
-        for place, move in enumerate(record.moves.tolist()):
-            if seen and not np.array_equal(observation_bytes(state.observation(), spec), seen[place]):
-                raise GameContractError(f"episode {record.number} is not reproducible from its seed and actions")
-            state = next_state(state, move)
+        if seen:
+            state, score = _replayed_environment(record, key, spec), float(record.rewards.sum(dtype=np.float64))
+        else:
+            state, score = replay_line(spec, key, record.line()[0].tolist())
         ends = np.cumsum(record.counts, dtype=np.int64)[:-1]
         return cls(
             number=record.number,
@@ -85,8 +120,21 @@ class Episode:
             actions=list(np.split(record.actions, ends)) if len(record.counts) else [],
             policy=list(np.split(record.policy, ends)) if len(record.counts) else [],
             rewards=record.rewards.astype(np.float64).tolist(),
+            score=score,
+            outcomes=record.outcomes.tolist(),
+            drawn=record.drawn.tolist(),
             seen=seen,
         )
+
+
+def _replayed_environment(record: GameRecord, key: int, spec: GameSpec) -> Any:
+    """Returns the state after an episode's actions; raises `GameContractError` if its observations differ."""
+    state = spec.start(key)
+    for move, seen in zip(record.moves.tolist(), record.seen.reshape(len(record.moves), -1), strict=True):
+        if not np.array_equal(observation_bytes(state.observation(), spec), seen):
+            raise GameContractError(f"episode {record.number} is not reproducible from its seed and actions")
+        state = next_state(state, move)
+    return state
 
 
 #: Window of checked resignations, and how many are needed before they can disable resignation.

@@ -37,7 +37,7 @@ def empty_player(spec: GameSpec, config: Config, device: torch.device) -> Any:
     if config.algorithm == "muzero":
         player = ModelNetwork(model_architecture(spec, config), folded=True)
     else:
-        player = PolicyValueNetwork(policy_value_architecture(spec, config.network), folded=True)
+        player = PolicyValueNetwork(policy_value_architecture(spec, config), folded=True)
     player.to(device, memory_format=torch.channels_last)
     return player.eval().requires_grad_(False)
 
@@ -47,7 +47,7 @@ def algorithm_of(config: Config) -> Algorithm:
     return ALGORITHMS_BY_NAME[config.algorithm]
 
 
-_POLICY_VALUE = Algorithm(PolicyValueTrainer, lambda spec, config: ReplayBuffer(spec, config.replay), Torch)
+_POLICY_VALUE = Algorithm(PolicyValueTrainer, ReplayBuffer, Torch)
 
 ALGORITHMS_BY_NAME = {
     "gumbel": _POLICY_VALUE,

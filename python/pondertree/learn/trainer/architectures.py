@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pondertree.learn.config import Config, GameSpec
-from pondertree.networks import Architecture, ModelArchitecture, NetworkConfig
+from pondertree.networks import Architecture, ModelArchitecture
 
 #: Images are downsampled by stride-2 convolutions until no side exceeds this.
 MAX_SIDE = 12
@@ -11,9 +11,10 @@ MAX_SIDE = 12
 MAX_ACTION_PLANES = 32
 
 
-def policy_value_architecture(spec: GameSpec, size: NetworkConfig) -> Architecture:
+def policy_value_architecture(spec: GameSpec, config: Config) -> Architecture:
     """Returns the policy-value architecture for a game."""
-    return Architecture(spec.shape, spec.info.num_actions, spec.info.policy_planes, size)
+    support = config.returns.support if spec.info.has_rewards else 0
+    return Architecture(spec.shape, spec.info.num_actions, spec.info.policy_planes, config.network, support)
 
 
 def model_architecture(spec: GameSpec, config: Config) -> ModelArchitecture:

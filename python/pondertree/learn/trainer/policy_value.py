@@ -15,7 +15,7 @@ from pondertree.learn.config import Config, GameSpec
 from pondertree.learn.data import ReplayBuffer, TrainingBatch
 from pondertree.learn.trainer.architectures import policy_value_architecture
 from pondertree.learn.trainer.base import Trainer
-from pondertree.networks import PolicyValueNetwork, fresh, outcome_shares
+from pondertree.networks import PolicyValueNetwork, fresh
 
 
 def policy_loss(logits: torch.Tensor, actions: torch.Tensor, policy: torch.Tensor) -> torch.Tensor:
@@ -25,11 +25,6 @@ def policy_loss(logits: torch.Tensor, actions: torch.Tensor, policy: torch.Tenso
     extended = torch.cat([logits, logits.new_full((rows, 1), -torch.inf)], dim=1)
     log_shares = functional.log_softmax(extended.gather(1, actions).float(), dim=1)
     return -(policy * log_shares.masked_fill(actions == number, 0.0)).sum(dim=1).mean()
-
-
-def value_loss(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """Returns the mean cross-entropy of win, draw and loss."""
-    return -(target * functional.log_softmax(logits.float(), dim=1)).sum(dim=1).mean()
 
 
 class SymmetryTransforms:
@@ -65,7 +60,7 @@ class PolicyValueTrainer(Trainer):
     network: PolicyValueNetwork
 
     def __init__(self, spec: GameSpec, config: Config, device: torch.device) -> None:
-        super().__init__(fresh(policy_value_architecture(spec, config.network), config.seed), config, device)
+        super().__init__(fresh(policy_value_architecture(spec, config), config.seed), config, device)
         self._shape = spec.shape
         self._symmetries = SymmetryTransforms(spec.symmetries, device)
 
@@ -89,11 +84,12 @@ class PolicyValueTrainer(Trainer):
         observations = unpacked(planes, scalars, self._shape)
         if config.symmetries and len(self._symmetries) > 1:
             observations, actions = self._symmetries.apply(observations, actions, symmetry_ids)
-        target = outcome_shares(torch.lerp(results, values, config.root_value_share))
+        target = torch.lerp(results, values, config.root_value_share)
         reduced = config.reduced_precision and self.device.type == "cuda"
         # Each weight is read once: caching its bfloat16 copy gains nothing.
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=reduced, cache_enabled=False):
-            logits, outcomes = self.network.heads(observations.contiguous(memory_format=self._format(observations)))
-        losses = {"policy_loss": policy_loss(logits, actions, policy), "value_loss": value_loss(outcomes, target)}
+            logits, value = self.network.heads(observations.contiguous(memory_format=self._format(observations)))
+        value_loss = self.network.categories.loss(value, target).mean()
+        losses = {"policy_loss": policy_loss(logits, actions, policy), "value_loss": value_loss}
         norm = self.optimise(losses["policy_loss"] + config.value_weight * losses["value_loss"])
         return {**{name: one.detach() for name, one in losses.items()}, "gradient": norm}
