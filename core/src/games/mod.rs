@@ -12,6 +12,7 @@ mod game;
 pub mod hex;
 pub mod othello;
 pub mod pig;
+mod pig_playout;
 mod ranked_bits;
 pub mod tic_tac_toe;
 pub mod twenty_forty_eight;

@@ -8,8 +8,9 @@ use std::fmt;
 use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::write_status;
 use super::game::win_for;
+use super::pig_playout::winner;
 use crate::error::Error;
-use crate::games::{Action, BoardStyle, Dimensions, Game, CHANCE};
+use crate::games::{plain_playout, Action, BoardStyle, Dimensions, Game, Playout, CHANCE};
 use crate::runtime::random::Random;
 
 const ROLL: Action = 0;
@@ -155,6 +156,19 @@ impl Game for Pig {
     #[inline]
     fn play_outcome(&mut self, random: &mut Random) {
         self.play(random.draw_cumulative(&CUMULATIVE) as Action + 1);
+    }
+
+    fn playout(&mut self, random: &mut Random, max_depth: u32) -> Playout {
+        if max_depth < u32::MAX {
+            return plain_playout(self, random, max_depth);
+        }
+        self.play_outcomes(random);
+        if let Some(result) = self.outcome() {
+            return Some(result).into();
+        }
+        let winner = winner(self.scores, self.total, self.turn, self.target, random);
+        (self.scores[usize::from(winner)], self.total, self.turn) = (self.target, 0, winner ^ 1);
+        Some(win_for(winner)).into()
     }
 
     fn action_to_string(&self, action: Action) -> String {

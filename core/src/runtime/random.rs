@@ -64,12 +64,18 @@ impl Random {
         mix(self.state)
     }
 
+    /// Returns the value of `next_u64` after `count` further draws, without advancing the stream.
+    #[inline]
+    #[must_use]
+    pub const fn peek(&self, count: u64) -> u64 {
+        mix(self.state.wrapping_add(GOLDEN.wrapping_mul(count + 1)))
+    }
+
     /// Returns the value of `uniform` after `count` further draws, without advancing the stream.
     #[inline]
     #[must_use]
     pub fn uniform_ahead(&self, count: u64) -> f64 {
-        let state = self.state.wrapping_add(GOLDEN.wrapping_mul(count + 1));
-        let bits = mix(state) >> 11;
+        let bits = self.peek(count) >> 11;
         // Converted in halves, which vectorises without AVX-512.
         const LOW: u64 = 0x4330_0000_0000_0000; // 2^52, the last bit of which is 1
         const HIGH: u64 = 0x4530_0000_0000_0000; // 2^84, the last bit of which is 2^32

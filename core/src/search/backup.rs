@@ -15,11 +15,17 @@ pub(crate) const NO_BOUNDS: Bounds = (f64::INFINITY, f64::NEG_INFINITY);
 
 impl<W: World> SearchState<W> {
     /// Backs up the values of the leaf at the end of `path`, one per player, and widens the bounds if the rule uses them.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn back_up(&mut self, tree: &mut Tree, config: &WorldConfig<W>, path: &[Step], values: &[f64]) {
         if config.has_plain_backup {
             return zero_sum(tree, path, values[0]);
         }
+        self.back_up_general(tree, config, path, values);
+    }
+
+    /// `back_up` with rewards, a discount, bounds or maxima; apart, so that other searches have no instruction of it.
+    #[inline(never)]
+    fn back_up_general(&mut self, tree: &mut Tree, config: &WorldConfig<W>, path: &[Step], values: &[f64]) {
         match config.backup {
             Backup::Mean => per_player(tree, path, &mut values.to_vec(), config.discount),
             Backup::Max => best(tree, path, values[0], config.discount),
@@ -73,6 +79,7 @@ fn before_move(tree: &Tree, step: Step, values: &mut [f64], discount: f64) {
 }
 
 /// Returns the highest mean value of the visited edges of a node, and the mean of all visits of a chance node; None without visits.
+#[inline(never)]
 pub(crate) fn best_value(tree: &Tree, node: &Node) -> Option<f64> {
     let edges = tree.edges(node);
     if node.is_chance() {

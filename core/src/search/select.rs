@@ -12,7 +12,7 @@ use crate::search::backup::{Bounds, NO_BOUNDS};
 use crate::search::chance::owner_in;
 use crate::search::config::WorldConfig;
 use crate::search::path::{Step, TraceStep};
-use crate::search::score::{Choice, ANY, LOG_PUCT, PUCT};
+use crate::search::score::{Choice, ANY, LOG_PUCT, PUCT, UCB1};
 use crate::search::terms::{ChoiceTerms, RecordedChoice};
 use crate::search::tree_search::SearchState;
 use crate::search::{chance, expand};
@@ -168,6 +168,7 @@ pub(crate) fn descend<W: World>(
         _ if cfg!(feature = "ablate-specialization") => descend_by::<W, ANY>(tree, config, descent, journal),
         PUCT => descend_by::<W, PUCT>(tree, config, descent, journal),
         LOG_PUCT => descend_by::<W, LOG_PUCT>(tree, config, descent, journal),
+        UCB1 => descend_by::<W, UCB1>(tree, config, descent, journal),
         _ => descend_by::<W, ANY>(tree, config, descent, journal),
     }
 }

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pondertree.errors import GameContractError
 from pondertree.game import (
@@ -20,8 +19,7 @@ from pondertree.game import (
 from pondertree.games.chance import read_outcomes
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """The properties of one state of a Python game that the engine needs."""
 
     to_play: int

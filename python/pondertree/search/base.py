@@ -56,6 +56,7 @@ class Search(SearchOptions, ABC):
     def __getstate__(self) -> dict[str, Any]:
         """Returns the attributes for pickle and copy, without a drawn seed: every copy draws a new one."""
         state = self.__dict__.copy()
+        state.pop("_last_config", None)
         if state["seed"] == state["_own_seed"]:
             state.update(seed=None, _own_seed=None, _calls=0)
         return state

@@ -144,19 +144,19 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
     """
     random = PlayoutRandom(key)
     choose = random.choose
-    earned, weight, step = [0.0] * info.num_players, 1.0, 1.0
-    moves, outcomes_drawn, action, has_chance = 0, 0, None, info.has_chance
+    earned, weight = [0.0] * info.num_players, 1.0
+    plies, most_plies, action = 0, MAX_PLAYOUT_LENGTH, None
+    has_chance, is_discounted = info.has_chance, discount != 1.0
     try:
         while not state.is_terminal:
-            if has_chance and state.to_play == CHANCE:
-                step = 1.0
+            is_move = not has_chance or state.to_play != CHANCE
+            if not is_move:
                 outcomes, probabilities = read_outcomes(state)
                 action = outcomes[random.draw(probabilities)]
-                outcomes_drawn += 1
-            elif moves - outcomes_drawn >= MAX_PLAYOUT_LENGTH:
+                most_plies += 1
+            elif plies >= most_plies:
                 break
             else:
-                step = discount
                 legal = state.legal_actions()
                 if len(legal) == 0:
                     raise GameContractError(f"{info.name}.legal_actions() is empty although the game is not over")
@@ -165,19 +165,23 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
             if info.has_rewards:
                 rewards = check_rewards(state.rewards(), info)
                 earned = [sum_ + weight * reward for sum_, reward in zip(earned, rewards, strict=True)]
-            weight *= step
-            moves += 1
-            if moves % MOVES_PER_CHECK == 0:
+            if is_discounted and is_move:
+                weight *= discount
+            plies += 1
+            if plies % MOVES_PER_CHECK == 0:
                 playouts.check_time()
         else:
             playouts.ended += 1
-            return earned if info.has_rewards else [weight * value for value in check_returns(state.returns(), info)]
+            if info.has_rewards:
+                return earned
+            values = check_returns(state.returns(), info)
+            return [weight * value for value in values] if is_discounted else values
     except PondertreeError:
         raise
     except Exception as error:
         doing = "at its start" if action is None else f"at or after play({action})"
         raise GameContractError(f"{info.name} raised {type(error).__name__} in a playout, {doing}: {error}") from error
-    playouts.count_cut(moves - outcomes_drawn)
+    playouts.count_cut(MAX_PLAYOUT_LENGTH)
     return earned
 
 

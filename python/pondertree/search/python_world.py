@@ -7,7 +7,6 @@ simulation, at the leaf. The engine receives only numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -170,7 +169,7 @@ class PythonWorld(World):
     def _read_root(self, state: Any, root_actions: list[int] | None = None) -> Position:
         position = read_position(state, self.info)
         if root_actions is not None:
-            position = replace(position, legal=[action for action in position.legal if action in root_actions])
+            position = position._replace(legal=[action for action in position.legal if action in root_actions])
         return self._forced(state, position, self._forced_depth)
 
     def _put_root(self, slot: int, state: Any) -> None:
@@ -244,4 +243,4 @@ class PythonWorld(World):
             return position
         with as_contract_error(self.info, "in the search for forced moves"):
             legal = forced_actions(state, position.legal)
-        return replace(position, legal=legal)
+        return position._replace(legal=legal)

@@ -72,7 +72,7 @@ impl ScoringRule for LogPuct {
     }
 
     #[inline(always)]
-    fn choose(&self, choice: Choice<'_>) -> usize {
+    fn choose<const ID: u8>(&self, choice: Choice<'_>) -> usize {
         let exploration = self.weights.get(choice.visits as usize).copied().unwrap_or_else(|| self.weight(choice.visits));
         let formula = self.formula(exploration, choice.bounds, choice.node.raw_value);
         choice.highest(formula)

@@ -21,6 +21,8 @@ pub(crate) const ANY: u8 = 0;
 pub(crate) const PUCT: u8 = 1;
 /// The id of PUCT with a logarithmic constant.
 pub(crate) const LOG_PUCT: u8 = 2;
+/// The id of UCB1.
+pub(crate) const UCB1: u8 = 3;
 
 /// A rule that selects the edge to follow; its fields are its parameters.
 pub(crate) trait ScoringRule: Sized {
@@ -34,8 +36,14 @@ pub(crate) trait ScoringRule: Sized {
     /// Reads and checks the parameters.
     fn read<F: Fields>(fields: &F) -> Result<Self, F::Error>;
 
-    /// Returns the place of the edge to follow; a place from `opened` on is to be opened.
-    fn choose(&self, choice: Choice<'_>) -> usize;
+    /// Returns the id of the code that descends by this rule: `ANY` where its parameters need more than the code of `ID` has.
+    #[inline]
+    fn id(&self) -> u8 {
+        Self::ID
+    }
+
+    /// Returns the place of the edge to follow; a place from `opened` on is to be opened. `ID` is that of `id`, or `ANY`.
+    fn choose<const ID: u8>(&self, choice: Choice<'_>) -> usize;
 
     /// Returns what the scores of a choice are made of, for its record; `how` it is made. It computes the scores apart from `choose`,
     /// to the same bits.
@@ -123,11 +131,11 @@ macro_rules! rules {
                 Err(F::refuse(unknown("rule", Some(&name), [$(Some($rule::NAME)),+])))
             }
 
-            /// Returns the id of the rule, for code compiled for one rule.
+            /// See `ScoringRule::id`.
             #[inline]
             pub(crate) fn id(&self) -> u8 {
                 match self {
-                    $(Self::$rule(_) => $rule::ID,)+
+                    $(Self::$rule(rule) => rule.id(),)+
                 }
             }
 
@@ -135,7 +143,7 @@ macro_rules! rules {
             #[inline(always)]
             pub(crate) fn choose<const ID: u8>(&self, choice: Choice<'_>) -> usize {
                 match self {
-                    $(Self::$rule(rule) if ID == ANY || ID == $rule::ID => rule.choose(choice),)+
+                    $(Self::$rule(rule) if ID == ANY || ID == $rule::ID => rule.choose::<ID>(choice),)+
                     _ => unreachable!("`ID` is the rule's or `ANY`"),
                 }
             }

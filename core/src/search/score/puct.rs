@@ -1,7 +1,7 @@
 //! PUCT (Rosin 2011; Silver et al. 2017): `Q + c_puct * P * sqrt(N) / (1 + n)`, computed as `Q + (c_puct * sqrt(N)) * P / (1 + n)`.
 
 use super::edge_score::{EdgeInputs, EdgeScore};
-use super::{node_value, scale_of, Choice, ScoringRule, NORMALIZE, PUCT};
+use super::{node_value, scale_of, Choice, ScoringRule, ANY, NORMALIZE, PUCT};
 use crate::search::fields::Fields;
 use crate::search::terms::{terms, ChoiceTerms, RecordedChoice};
 use crate::tree::{Node, Tree, ROOT};
@@ -85,9 +85,18 @@ impl ScoringRule for Puct {
         })
     }
 
-    #[inline(always)]
-    fn choose(&self, choice: Choice<'_>) -> usize {
+    #[inline]
+    fn id(&self) -> u8 {
         if self.normalize {
+            ANY
+        } else {
+            PUCT
+        }
+    }
+
+    #[inline(always)]
+    fn choose<const ID: u8>(&self, choice: Choice<'_>) -> usize {
+        if ID == ANY && self.normalize {
             return self.choose_normalized(choice);
         }
         let (node, tree) = (choice.node, &*choice.tree);

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::edge_score::{EdgeInputs, EdgeScore};
-use super::{scale_of, Choice, ScoringRule, NORMALIZE};
+use super::{scale_of, Choice, ScoringRule, ANY, NORMALIZE, UCB1};
 use crate::search::fields::Fields;
 use crate::search::terms::{terms, ChoiceTerms, RecordedChoice};
 
@@ -36,20 +36,30 @@ impl Ucb1 {
 
 impl ScoringRule for Ucb1 {
     const NAME: &'static str = "ucb1";
+    const ID: u8 = UCB1;
     const USES_PRIORS: bool = false;
 
     fn read<F: Fields>(fields: &F) -> Result<Self, F::Error> {
         Ok(Self { c_param: fields.not_negative("c_param")?, normalize: fields.one_of("normalize", NORMALIZE)? })
     }
 
+    #[inline]
+    fn id(&self) -> u8 {
+        if self.normalize {
+            ANY
+        } else {
+            UCB1
+        }
+    }
+
     #[inline(always)]
-    fn choose(&self, choice: Choice<'_>) -> usize {
+    fn choose<const ID: u8>(&self, choice: Choice<'_>) -> usize {
         let (count, opened, visits) = (choice.node.num_edges as usize, choice.node.opened as usize, choice.visits);
         if opened < count {
             return opened + choice.random.choose((count - opened) as u32) as usize;
         }
         let twice_log = TWICE_LOG.get(visits as usize).copied().unwrap_or_else(|| 2.0 * f64::from(visits).ln());
-        if self.normalize {
+        if ID == ANY && self.normalize {
             return self.choose_normalized(choice, twice_log);
         }
         choice.highest(Formula { c_param: self.c_param, twice_log })
