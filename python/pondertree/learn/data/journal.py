@@ -7,12 +7,15 @@ before its shard, whose appearance stores the games: a line without its shard is
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pondertree.errors import StorageError
-from pondertree.files import reading
+from pondertree.files import append_lines, reading, write_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class ShardJournal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: IO[bytes] | None = None
+        self._file: FileIO | None = None
 
     def add_shard(self, first: int, count: int, origin: Origin) -> None:
         """Records the shard that is stored next: its first game and the number of its games."""
@@ -50,16 +53,17 @@ class ShardJournal:
     def _add(self, line: dict[str, Any]) -> None:
         try:
             if self._file is None:
-                self._file = open(self.path, "ab")  # noqa: SIM115 (closed by close)
-            self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
-            self._file.flush()
+                self._file = append_lines(self.path)
+            write_all(self._file, json.dumps(line, separators=(",", ":")).encode() + b"\n")
+            os.fsync(self._file.fileno())
         except OSError as error:
             raise StorageError(f"{str(self.path)!r} cannot be written: {error.strerror}") from error
 
     def close(self) -> None:
         """Closes the file."""
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):
+                self._file.close()
             self._file = None
 
 
