@@ -8,9 +8,10 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.learn.data.test_records import make_game
 
 from pondertree.errors import StorageError
-from pondertree.learn.data import Origin, ShardJournal, read_order
+from pondertree.learn.data import GameStore, Origin, ShardJournal, read_order
 from pondertree.learn.evaluation.metrics import Metrics
 
 
@@ -84,3 +85,47 @@ def test_full_disk_is_reported_once_and_the_next_run_continues(tmp_path: Path, m
     assert path.read_bytes().endswith(b'{"first":1')
     write(path, 1)
     assert [arrival.first for arrival in read_order(path)] == [0, 1]
+
+
+def test_every_commit_of_stored_shards_is_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "shards.jsonl"
+    journal = ShardJournal(path)
+    store = GameStore(tmp_path / "games", journal=journal)
+    for number in range(4):
+        store.append([make_game(number)], None, lambda step=number: origin(step, 10.0 * step))  # type: ignore[misc]
+    # After the checkpoint of step 1: the second shard is played again, then others are.
+    store = GameStore(tmp_path / "games", 1, journal=journal)
+    store.append([make_game(1)], None, lambda: origin(5, 50.0))
+    store.append([make_game(9)], None, lambda: origin(7, 70.0))
+    assert [(one.first, one.origin.step, one.origin.elapsed) for one in read_order(path)] == [
+        (0, 0, 0.0),
+        (1, 5, 50.0),
+        (2, 7, 70.0),
+        (3, 7, 70.0),
+        (4, 7, 70.0),
+    ]
+    # All at once, at the start.
+    store = GameStore(tmp_path / "games", 4, journal=journal)
+    assert len(store.commit_all(2, 20.0)) == 1
+    journal.close()
+    assert [one.origin.step for one in read_order(path)] == [0, 5, 7, 7, 2]
+
+
+def test_time_is_read_only_for_recorded_shards(tmp_path: Path) -> None:
+    journal = ShardJournal(tmp_path / "shards.jsonl")
+    store = GameStore(tmp_path / "games", journal=journal)
+    read: list[int] = []
+
+    def clock() -> Origin:
+        read.append(1)
+        return origin()
+
+    store.append([], None, clock)
+    assert not read
+    store.append([make_game(1)], None, clock)
+    store = GameStore(tmp_path / "games", 0, journal=journal)
+    store.append([], None, clock)
+    store.append([make_game(1)], None, clock)
+    store.append([make_game(1)], None, clock)
+    journal.close()
+    assert len(read) == 2

@@ -47,7 +47,7 @@ class ShardJournal:
         self._add({"first": first, "count": count, **asdict(origin)})
 
     def add_resumption(self, step: int, games: int, elapsed: float) -> None:
-        """Records that the learner resumed from `step`; shards beyond `games` were added to the replay buffer then."""
+        """Records that the stored shards beyond `games` were added to the replay buffer at `step`."""
         self._add({"resumed": step, "games": games, "elapsed": elapsed})
 
     def _add(self, line: dict[str, Any]) -> None:
@@ -81,13 +81,13 @@ def read_order(path: Path) -> list[Arrival]:
     """Returns the shards in the order in which the learner of the newest weights received them."""
     found: dict[int, Arrival] = {}
     with reading(path, "a journal of shards", StorageError) as file:
-        for text in file.read_bytes().splitlines():
+        for text in file.read_bytes().splitlines() if file.exists() else ():
             try:
                 line = json.loads(text)
             except ValueError:  # cut by a kill
                 continue
             if "resumed" in line:
-                # What the learner had received after its checkpoint, it received again when it resumed.
+                # What the learner had received after its checkpoint, it received again when it resumed or diverged.
                 for first, arrival in found.items():
                     if first + arrival.count > line["games"]:
                         origin = asdict(arrival.origin) | {"step": line["resumed"], "elapsed": line["elapsed"]}
@@ -96,3 +96,11 @@ def read_order(path: Path) -> list[Arrival]:
             first, count = line.pop("first"), line.pop("count")
             found[first] = Arrival(first, count, Origin(**line))
     return [found[first] for first in sorted(found)]
+
+
+def elapsed_at(path: Path, games: int) -> float | None:
+    """Returns the recorded time, in seconds, of the shard at whose end `games` are stored; None if it has no line."""
+    ends: dict[int, float] = {}
+    with suppress(StorageError):  # only `relearn` needs the journal
+        ends = {arrival.first + arrival.count: arrival.origin.elapsed for arrival in read_order(path)}
+    return ends.get(games)

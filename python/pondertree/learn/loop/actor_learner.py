@@ -32,13 +32,13 @@ MAX_OWED = 4.0
 def run_synchronously(session: Session, limits: Limits, after_round: AfterRound) -> None:
     """Alternates self-play and optimisation until a limit is reached."""
     counters = session.counters
-    session.elapsed = lambda: limits.elapsed
+    session.elapsed = limits.freeze
     losses: dict[str, torch.Tensor] = {}
     games: list[GameRecord] = []
     reported_step = counters.step
     while not limits.reached:
         if session.can_learn():
-            losses = session.learn_step(limits.progress)
+            losses = session.learn_step(limits.learning_progress)
             if session.can_learn():
                 continue
             session.publish()

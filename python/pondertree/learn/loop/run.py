@@ -124,7 +124,7 @@ class TrainingRun:
         self._config = session.config
         self._folder = folder
         self._watcher = watcher
-        self._limits = Limits(self._config, session.counters)
+        self._limits = Limits(self._config, session.counters, session.scheduled_elapsed)
         last = session.counters.round if resumed else None
         self._metrics = Metrics(folder.metrics, last, tensorboard=tensorboard)
         evaluator = PlayerEvaluator(session.spec, self._config, folder, self._metrics.lines)

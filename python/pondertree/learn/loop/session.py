@@ -34,6 +34,7 @@ from pondertree.learn.data import (
     Origin,
     RunFolder,
     ShardJournal,
+    elapsed_at,
     keep_newest,
     newest_intact,
     save_checkpoint,
@@ -70,7 +71,9 @@ class Session:
         self.is_remote = self._is_concurrent = False
         """Whether actors run in other processes."""
         self.elapsed: Callable[[], float] = lambda: self.counters.elapsed
-        """Returns the seconds of training that the journal records."""
+        """Returns the seconds of training that the journal records, which the schedules see until the next call."""
+        self.scheduled_elapsed = 0.0
+        """The seconds that the schedules see at the start: those of the last recorded shard."""
         self.pause_self_play: Callable[[], AbstractContextManager[None]] = nullcontext
         """Returns a context in which self-play in this process is paused."""
 
@@ -87,8 +90,9 @@ class Session:
             self.notes += [f"{text}: ignored" for text in wrong]
             self._refuse_another_network(read_config(path / CONFIG, self.config))
             states = self._restore(path, checkpoint)
-        if not exact and found is not None:
-            self.journal.add_resumption(self.counters.step, self.store.committed, self.counters.elapsed)
+        if found is not None:
+            recorded = elapsed_at(self.folder.journal, self.counters.games)
+            self.scheduled_elapsed = self.counters.elapsed if recorded is None else recorded
         known = frozenset[int]() if exact else self.store.known
         with naming(self.folder.checkpoints if found is None else found[0], StorageError):
             self._launch(executor, pool, factory, states, known, is_synchronous=exact)
@@ -100,7 +104,7 @@ class Session:
                 self.notes.append(f"the unfinished games of {dropped} actors are dropped: there are fewer actors now")
             self.notes.append(f"resuming from {found[0].name}, step {self.counters.step}, {self.counters.games} games")
         if not exact:
-            self._add_to_replay(self.store.commit_all())
+            self._add_to_replay(self.store.commit_all(self.counters.step, self.scheduled_elapsed))
         self.publish()
 
     def _launch(
@@ -226,8 +230,9 @@ class Session:
             self.actors.reject(shard, f"{type(error).__name__}: {error}")
             return []
         self._report_endless(shard)
-        origin = Origin(*shard.id, shard.version, self.counters.step, self.elapsed())
-        committed = self.store.append(games, encoded, origin)
+        committed = self.store.append(
+            games, encoded, lambda: Origin(*shard.id, shard.version, self.counters.step, self.elapsed())
+        )
         self._add_to_replay(committed)
         return committed
 
@@ -308,12 +313,13 @@ def architecture_fields(before: Config, now: Config) -> Iterator[tuple[str, Any,
 class Limits:
     """Ends a run at the first limit reached: minutes, games or steps."""
 
-    def __init__(self, config: Config, counters: Counters) -> None:
+    def __init__(self, config: Config, counters: Counters, scheduled_elapsed: float = 0.0) -> None:
+        """`scheduled_elapsed` are the seconds that the schedules of the learner see until `freeze` is called."""
         self._config = config
         self._counters = counters
         self._elapsed_before = counters.elapsed
         self._started = time.monotonic()
-        self._frozen: float | None = None
+        self._frozen = scheduled_elapsed
 
     @property
     def elapsed(self) -> float:
@@ -333,9 +339,7 @@ class Limits:
     @property
     def learning_progress(self) -> float:
         """The fraction done by the frozen time, a function of the recorded order of shards."""
-        return fraction_done(
-            self._config, self._counters, lambda: self.elapsed if self._frozen is None else self._frozen
-        )
+        return fraction_done(self._config, self._counters, lambda: self._frozen)
 
     @property
     def reached(self) -> bool:
