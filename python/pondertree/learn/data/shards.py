@@ -217,6 +217,8 @@ class GameStore:
             )
         self.committed = committed
         """Number of committed games."""
+        self.has_diverged = False
+        """Whether other games were appended than those stored after the checkpoint."""
         waiting = [shard for shard in self.shards if shard.end > committed]
         if waiting and waiting[0].first < committed:
             raise StorageError(f"{str(waiting[0].path)!r} spans a checkpoint: it is from another run")
@@ -270,6 +272,7 @@ class GameStore:
         new = [game for game in games if game.number not in self._known]
         if not games or not (new or self._waiting):
             return []
+        self.has_diverged |= bool(self._waiting)
         made = origin() if origin is not None else None
         committed = self.commit_all() if made is None else self.commit_all(made.step, made.elapsed)
         if new:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from pondertree.errors import InvalidArgumentError, PondertreeError, StorageError
+from pondertree import validation
+from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.files import naming, reading
 from pondertree.learn.actors import (
     ActorSetup,
@@ -40,11 +41,14 @@ from pondertree.learn.data import (
     save_checkpoint,
 )
 from pondertree.learn.executors import Executor, Pool
+from pondertree.learn.loop.signals import deferred_signals
 from pondertree.learn.trainer import algorithm_of, reported_out_of_memory
 from pondertree.networks import NetworkConfig, player_bytes, player_of, support_for, update_player
 
 #: Moves per game without any finished game, after which a warning is issued.
 MOVES_WITHOUT_END = 3000
+#: Game numbers are below 2^62.
+MOST_LEASES = 1 << 30
 
 
 class Session:
@@ -93,9 +97,10 @@ class Session:
         if found is not None:
             recorded = elapsed_at(self.folder.journal, self.counters.games)
             self.scheduled_elapsed = self.counters.elapsed if recorded is None else recorded
-        known = frozenset[int]() if exact else self.store.known
         with naming(self.folder.checkpoints if found is None else found[0], StorageError):
-            self._launch(executor, pool, factory, states, known, is_synchronous=exact)
+            saved = 0 if found is None else found[1].state.get("next_lease", 0)
+            next_lease = validation.whole_number(saved, "next_lease", most=MOST_LEASES)
+            self._launch(executor, pool, factory, states, next_lease, is_synchronous=exact)
         if found is not None:
             if self.actors.lost:
                 self.notes.append(f"{self.actors.lost} episodes are not reproducible and were replaced")
@@ -113,7 +118,7 @@ class Session:
         pool: Pool,
         factory: Callable[[], Any] | None,
         states: list[ActorState],
-        known: frozenset[int],
+        next_lease: int,
         *,
         is_synchronous: bool,
     ) -> None:
@@ -138,8 +143,9 @@ class Session:
             is_synchronous=is_synchronous,
             # The steps in which the replay buffer is renewed: it would have dropped such positions.
             max_lag=max(1, int(window * learner.passes / learner.batch_size)),
+            decode=lambda games: games.decode(self.spec),
         )
-        self.actors.start(states, known)
+        self.actors.start(states, self.store.known, next_lease, is_synchronous)
 
     def _refuse_another_network(self, before: Config) -> None:
         """Raises `InvalidArgumentError` if the configured architecture differs from that of the weights."""
@@ -175,6 +181,7 @@ class Session:
         with self.pause_self_play():
             states = self.actors.states()
             state: dict[str, Any] = {"counters": asdict(self.counters), "self_play": states[0].self_play}
+            state["next_lease"] = self.actors.next_lease
             if len(states) > 1:
                 state["actors"] = [[len(one.games), one.self_play] for one in states]
         games = [game for one in states for game in one.games]
@@ -219,19 +226,27 @@ class Session:
     def play_round(self, seconds: float | None) -> list[GameRecord]:
         """Plays a round of all actors and stores its games; returns the newly committed ones."""
         shards = self.actors.play_round(self.config.cycle_moves, seconds)
-        return [game for shard in shards for game in self.take(shard)]
+        with deferred_signals():
+            games = self.take(shards)
+            self.actors.confirm_round(shards)
+            if self.store.has_diverged:
+                self.actors.renew_leases(self.store.known)
+                self.store.has_diverged = False
+        return games
 
-    def take(self, shard: Shard) -> list[GameRecord]:
-        """Stores the games of a shard and adds them to the replay buffer; returns the newly committed ones."""
-        encoded = shard.games if isinstance(shard.games, EncodedGames) else None
-        try:
-            games = shard.games.decode(self.spec) if isinstance(shard.games, EncodedGames) else shard.games
-        except (PondertreeError, ValueError, KeyError) as error:
-            self.actors.reject(shard, f"{type(error).__name__}: {error}")
-            return []
+    def take(self, shards: Sequence[Shard]) -> list[GameRecord]:
+        """Stores the games of shards and adds them to the replay buffer; returns the newly committed ones.
+
+        Interrupts wait meanwhile: the actors have advanced, and do not return these games again.
+        """
+        with deferred_signals():
+            return [game for shard in shards for game in self._take(shard)]
+
+    def _take(self, shard: Shard) -> list[GameRecord]:
+        assert not isinstance(shard.games, EncodedGames)
         self._report_endless(shard)
         committed = self.store.append(
-            games, encoded, lambda: Origin(*shard.id, shard.version, self.counters.step, self.elapsed())
+            shard.games, shard.encoded, lambda: Origin(*shard.id, shard.version, self.counters.step, self.elapsed())
         )
         self._add_to_replay(committed)
         return committed
@@ -273,7 +288,11 @@ class Session:
 
     def can_learn(self) -> bool:
         """Whether an optimiser step is due."""
-        return self.counters.owed >= 1.0 and len(self.replay) >= self.config.replay.learned_first
+        return self.counters.owed >= 1.0 and self.has_enough()
+
+    def has_enough(self) -> bool:
+        """Whether the replay buffer has the positions with which learning begins."""
+        return len(self.replay) >= self.config.replay.learned_first
 
     def learn_step(self, progress: float) -> dict[str, torch.Tensor]:
         """Runs one optimiser step."""
