@@ -163,6 +163,33 @@ def remove_parts(path: Path) -> None:
         part.unlink(missing_ok=True)
 
 
+def append_lines(path: Path) -> io.FileIO:
+    """Opens a file of lines for appending, unbuffered; truncates a last line that a full disk or a kill has cut."""
+    file = io.FileIO(path, "a+")
+    try:
+        end = size = file.seek(0, os.SEEK_END)
+        while end:
+            begin = max(end - 4096, 0)
+            file.seek(begin)
+            newline = file.read(end - begin).rfind(b"\n")
+            end = begin + newline + 1
+            if newline >= 0:
+                break
+        if end < size:
+            file.truncate(end)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def write_all(file: io.FileIO, content: bytes) -> None:
+    """Writes all of the content to an unbuffered file."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) or 0 :]
+
+
 def sync_folder(folder: Path) -> None:
     """Flushes the directory entries of a folder, on systems that support it."""
     if os.name == "posix":

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from pondertree.errors import TrainingError
 from pondertree.learn.actors.messages import ActorSetup, ActorState, Shard, ShardId, Task, empty_state, lease_of
+from pondertree.learn.data import EncodedGames, GameRecord
 from pondertree.learn.executors import Actor, Blob, Executor, LocalActor, Pool, Reply
 
 #: Batches in flight per actor: while the driver handles one, the next is being played.
@@ -24,9 +25,11 @@ MAX_IN_FLIGHT = 2
 MAX_ERRORS, MAX_DEATHS = 3, 10
 #: Seconds before the second replacement in a row, doubled for each further one up to the largest.
 FIRST_DELAY, LARGEST_DELAY = 0.5, 10.0
-#: A silent actor is replaced after its timeout, or after this many times the longest batch so far; while it starts,
-#: after this many seconds at least.
+#: A silent actor is replaced after its timeout, or after this many times its estimated interval between replies if that
+#: is longer; before its first reply to a task, after this many timeouts; while it starts, after this many seconds at
+#: least. The estimate is the longest interval, which decays by a factor with each reply.
 PATIENT_FACTOR, START_TIMEOUT = 10.0, 120.0
+INTERVAL_DECAY = 0.9
 
 
 class Weights(NamedTuple):
@@ -46,6 +49,8 @@ class Slot:
     is_ready: bool = False
     state: ActorState | None = None
     """The state to continue from; None: a new lease."""
+    stored_state: ActorState | None = None
+    """In synchronous runs, the state after the last round whose games are stored."""
     content: Blob | None = None
     """That state, for the actor."""
     number: int = 0
@@ -53,7 +58,9 @@ class Slot:
     tasks: deque[Task] = field(default_factory=deque)
     """Tasks without a reply, oldest first."""
     waiting_since: float = 0.0
-    """When the last reply came, or the oldest task was sent."""
+    """When the last reply or heartbeat came, or the oldest task was sent."""
+    interval: float | None = None
+    """Estimated seconds between replies or heartbeats in a task; None before the first."""
     retry_at: float = 0.0
     launches: int = 0
     errors: int = 0
@@ -87,8 +94,12 @@ class Supervisor:
         *,
         is_synchronous: bool,
         max_lag: int,
+        decode: Callable[[EncodedGames], list[GameRecord]] | None = None,
     ) -> None:
-        """`max_lag` is the largest age of weights, in optimiser steps, at which a shard is still accepted."""
+        """`max_lag` is the largest age of weights, in optimiser steps, at which a shard is still accepted.
+
+        `decode` decodes and validates the games of a shard; an exception is an error of the actor.
+        """
         self._executor = executor
         self._pool = pool
         self._make = make
@@ -96,18 +107,29 @@ class Supervisor:
         self.report = report
         self._is_synchronous = is_synchronous
         self._max_lag = max_lag
+        self._decode = decode
         self.slots = [Slot(index) for index in range(executor.actors)]
-        self._next_lease = 0
+        self.next_lease = 0
+        """The lease that the next actor without a state is granted."""
+        self.failure: TrainingError | None = None
+        """Set when no actor is left."""
+        self._error: BaseException | None = None
+        self._drained: list[Shard] = []
         self._weights: Weights | None = None
-        self._longest = 0.0
         self.is_allowed = True
         """Whether further asynchronous batches may begin: the back-pressure of the learner."""
 
-    def start(self, states: Sequence[ActorState], known: frozenset[int]) -> None:
-        """Launches the actors, the first ones from these states; `known` are the stored games of unknown leases."""
-        self._setup = replace(self._setup, known=known)
-        leases = [state.lease for state in states] + [lease_of(number) for number in known]
-        self._next_lease = max(leases, default=-1) + 1
+    def start(
+        self, states: Sequence[ActorState], known: frozenset[int], next_lease: int = 0, is_replay: bool = False
+    ) -> None:
+        """Launches the actors, the first ones from these states.
+
+        `known` are the numbers of games stored since, `next_lease` is that of the checkpoint. With `is_replay` the
+        known games are played again; otherwise the leases after theirs are granted.
+        """
+        leases = [state.lease for state in states] + [lease_of(number) for number in known if not is_replay]
+        self.next_lease = max(next_lease, max(leases, default=-1) + 1)
+        self._setup = replace(self._setup, known=frozenset() if is_replay else known)
         for slot, state in zip(self.slots, states, strict=False):
             slot.state = state
         for slot in self.slots:
@@ -124,14 +146,35 @@ class Supervisor:
         shards: dict[int, Shard] = {}
         active = [slot for slot in self.slots if not slot.quarantined]
         for slot in active:
-            slot.tasks.append(self._task(slot, moves, seconds, with_state=self._executor.is_remote))
+            slot.tasks.append(self._task(slot, moves, seconds, with_state=True))
             self._send(slot)
-        while len(shards) < len(active):
+        while any(slot.index not in shards for slot in active):
             for shard in self._handle(self._pool.poll(0.05)):
                 shards[shard.id.actor] = shard
             self._look_after()
             active = [slot for slot in active if not slot.quarantined]
+        if self._error is not None:
+            raise self._error
         return [shards[index] for index in sorted(shards)]
+
+    def confirm_round(self, shards: Sequence[Shard]) -> None:
+        """Advances the states for checkpoints, once the games are stored: a round interrupted before is repeated."""
+        for shard in shards:
+            self.slots[shard.id.actor].stored_state = shard.state
+
+    def renew_leases(self, known: frozenset[int]) -> None:
+        """Begins new leases after those of the known games, which the actors were to play again but did not."""
+        self.next_lease = max([self.next_lease, *(lease_of(number) + 1 for number in known)])
+        for slot in self.slots:
+            if slot.quarantined:
+                continue
+            if slot.actor is not None:
+                slot.actor.kill()
+                if not self._executor.is_remote:
+                    self._target(slot).close()
+            slot.state = slot.stored_state = None
+            slot.tasks.clear()
+            self._launch(slot)
 
     # Asynchronous batches.
 
@@ -147,24 +190,25 @@ class Supervisor:
 
     def drain(self) -> list[Shard]:
         """Ends the running batch of an actor in this process after its move; returns the shards of its tasks."""
-        found: list[Shard] = []
         if self._executor.is_remote:
             return self._handle(self._pool.poll(0.0))
         for slot in self.slots:
             self._target(slot).cut.set()
             while slot.tasks:
-                found += self._handle(self._pool.poll(0.05))
+                self._drained += self._handle(self._pool.poll(0.05))  # retained if this is interrupted
             self._target(slot).cut.clear()
+        found, self._drained = self._drained, []
         return found
 
     # State.
 
     def states(self) -> list[ActorState]:
         """Returns the states for a checkpoint. Asynchronous actors elsewhere lose their unfinished games."""
+        if self._is_synchronous:
+            return [slot.stored_state for slot in self.slots if slot.stored_state is not None]
         if not self._executor.is_remote:
             return [self._target(slot).state() for slot in self.slots]
-        found = [slot.state for slot in self.slots if self._is_synchronous and slot.state is not None]
-        return found or [empty_state(self._next_lease)]
+        return [empty_state(self.next_lease)]
 
     @property
     def lost(self) -> int:
@@ -212,9 +256,10 @@ class Supervisor:
 
     def _launch(self, slot: Slot) -> None:
         if slot.state is None:
-            slot.state = empty_state(self._next_lease)
-            self._next_lease += 1
+            slot.state = empty_state(self.next_lease)
+            self.next_lease += 1
             slot.number = 0
+        slot.stored_state = slot.stored_state or slot.state
         slot.lease = slot.state.lease
         device = self._executor.device_of(slot.index, self._setup.device)
         slot.content = self._pool.put(slot.state)
@@ -242,15 +287,21 @@ class Supervisor:
             slot.actor.call("play", task)
 
     def _handle(self, replies: list[Reply]) -> list[Shard]:
-        """Handles replies; returns the accepted shards."""
+        """Handles replies; returns the accepted shards. An error is raised once those before it have been returned."""
         found: list[Shard] = []
-        for reply in replies:
+        for reply in replies if self._error is None else ():
             if isinstance(reply.value, BaseException):
-                raise reply.value
+                self._error = reply.value
+                break
             slot = next((slot for slot in self.slots if slot.actor is reply.actor), None)
             if slot is None:  # of an actor that was replaced
                 continue
-            slot.waiting_since = time.monotonic()
+            now = time.monotonic()
+            if slot.tasks and reply.kind in ("value", "heartbeat"):
+                slot.interval = max(now - slot.waiting_since, INTERVAL_DECAY * (slot.interval or 0.0))
+            slot.waiting_since = now
+            if reply.kind == "heartbeat":
+                continue
             if reply.kind == "ready":
                 slot.is_ready = True
                 self._send(slot)
@@ -260,19 +311,32 @@ class Supervisor:
                 self._after_death(slot, reply.value)
             else:
                 self._after_error(slot, reply.value, is_over=reply.kind == "failed")
+        if self._error is not None and not found:
+            raise self._error
         return found
 
     def _accept(self, slot: Slot, shard: Shard) -> list[Shard]:
-        """Returns the shard if it answers the oldest task of the lease and its weights are not too old."""
+        """Returns the shard if it answers the oldest task of the lease, and its weights are not too old.
+
+        Its games are decoded; content that is refused is an error of the actor, which plays the task again in a
+        synchronous round.
+        """
         if not slot.tasks or shard.id != slot.tasks[0].id:
             slot.dropped += 1
             return []
+        if self._decode is not None and isinstance(shard.games, EncodedGames):
+            try:
+                shard = replace(shard, games=self._decode(shard.games), encoded=shard.games)
+            except MemoryError:
+                raise
+            except Exception as error:  # whatever the readers of the formats raise for damaged content
+                self._after_error(slot, f"its games were refused: {type(error).__name__}: {error}", is_over=False)
+                return []
         slot.tasks.popleft()
         slot.errors = slot.deaths = 0
         slot.busy += shard.seconds
         slot.version = shard.version
         slot.false_positive_rate = shard.false_positive_rate
-        self._longest = max(self._longest, shard.seconds)
         if shard.state is not None:
             slot.state = shard.state
         newest = self._weights.version if self._weights is not None else shard.version
@@ -288,10 +352,6 @@ class Supervisor:
         slot.games += shard.count
         slot.positions += shard.positions
         return [shard]
-
-    def reject(self, shard: Shard, reason: str) -> None:
-        """Handles a shard whose content was refused, as an error of its actor."""
-        self._after_error(self.slots[shard.id.actor], f"its games were refused: {reason}", is_over=False)
 
     def _after_error(self, slot: Slot, text: str, *, is_over: bool) -> None:
         slot.errors += 1
@@ -330,7 +390,7 @@ class Supervisor:
         slot.quarantined = text or "for an unknown reason"
         self.report(f"self-play actor {slot.index} is quarantined, it failed again and again: {text}")
         if all(other.quarantined for other in self.slots):
-            raise TrainingError(
+            self._error = self.failure = TrainingError(
                 f"no self-play actor is left: all {len(self.slots)} failed again and again; the last reason: {text}"
             )
 
@@ -339,7 +399,7 @@ class Supervisor:
         if not self._executor.is_remote:
             return
         now = time.monotonic()
-        patience = max(self._executor.timeout, PATIENT_FACTOR * self._longest)
+        timeout = self._executor.timeout
         for slot in self.slots:
             if slot.quarantined:
                 continue
@@ -348,9 +408,12 @@ class Supervisor:
                     self._launch(slot)
                 continue
             silence = now - slot.waiting_since
+            patience = (
+                PATIENT_FACTOR * timeout if slot.interval is None else max(timeout, PATIENT_FACTOR * slot.interval)
+            )
             if slot.is_ready and slot.tasks and silence > patience:
                 self._after_death(slot, f"no reply for {silence:.0f} s")
-            elif not slot.is_ready and silence > max(patience, START_TIMEOUT):
+            elif not slot.is_ready and silence > max(timeout, START_TIMEOUT):
                 self.report(
                     f"self-play actor {slot.index} has not started in {silence:.0f} s: "
                     "is there a machine with the CPUs and GPUs that it needs?"

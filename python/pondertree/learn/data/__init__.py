@@ -8,7 +8,7 @@ from pondertree.learn.data.checkpoint import (
     newest_intact,
     save_checkpoint,
 )
-from pondertree.learn.data.journal import Arrival, Origin, ShardJournal, read_order
+from pondertree.learn.data.journal import Arrival, Origin, ShardJournal, elapsed_at, read_order
 from pondertree.learn.data.observations import observation_bytes, packed_widths, refuse_observations
 from pondertree.learn.data.outcomes import draw_outcomes, replay_line, reward_of
 from pondertree.learn.data.policy_targets import LegalActions, pruned_policy
@@ -36,6 +36,7 @@ __all__ = [
     "UnrolledBatch",
     "check_games",
     "draw_outcomes",
+    "elapsed_at",
     "encode_games",
     "keep_newest",
     "list_shards",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 import pickle
 import queue
 import tempfile
 import threading
+import time
 import traceback
 import weakref
 from collections.abc import Callable
@@ -32,6 +34,9 @@ from pondertree.learn.executors.base import (
 )
 from pondertree.match.processes import EXIT_TIMEOUT, WorkerProcess, prepare_worker
 
+#: Least seconds between two heartbeats of an actor.
+HEARTBEAT_SECONDS = 1.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessExecutor(Executor):
@@ -44,7 +49,7 @@ class ProcessExecutor(Executor):
     gpus: float | None = None
     """Share of a GPU for each actor, 0 for none; None: the learner's device."""
     timeout: float = TIMEOUT
-    """Seconds without a reply after which an actor is replaced."""
+    """Least seconds of silence after which an actor is replaced."""
     evaluation_timeout: float = EVALUATION_TIMEOUT
     """Seconds after which an evaluation is given up."""
 
@@ -79,7 +84,10 @@ class FileBlob:
 
 
 class ProcessActor(Actor):
-    """An actor in a process. A thread of the driver reads its replies, so that a stopped process blocks that alone."""
+    """An actor in a process. A thread of the driver reads its replies, so that a stopped process blocks that alone.
+
+    The thread only reports the end of the pipe: process and pipe belong to the driver's thread, which calls `end`.
+    """
 
     def __init__(self, packed: bytes, replies: queue.SimpleQueue[Reply]) -> None:
         self._worker = WorkerProcess(serve, packed)
@@ -98,23 +106,27 @@ class ProcessActor(Actor):
         with suppress(ValueError):  # closed
             self._worker.process.kill()
 
-    def join(self) -> None:
-        """Waits for the end of a killed process."""
+    def end(self) -> str:
+        """Kills the process and releases it once its pipe has ended; returns the reason of its end."""
+        self.kill()
         self._thread.join(EXIT_TIMEOUT)
+        process = self._worker.process
+        process.join(EXIT_TIMEOUT)
+        if self._thread.is_alive() or process.exitcode is None:
+            return "its process cannot be killed"  # until the operating system ends a call in it
+        code = process.exitcode
+        self._worker.connection.close()
+        process.close()
+        return f"its process ended (exit code {code})"
 
     def _read(self) -> None:
-        worker = self._worker
         try:
             while True:
-                kind, value = worker.connection.recv()
+                kind, value = self._worker.connection.recv()
                 self._replies.put(Reply(self, kind, value))
         except Exception as error:  # the end of the pipe, or half a message
-            worker.process.kill()
-            worker.process.join()
-            reason = "" if isinstance(error, (EOFError, OSError)) else f", {type(error).__name__}: {error}"
-            self._replies.put(Reply(self, "died", f"its process ended (exit code {worker.process.exitcode}{reason})"))
-            worker.connection.close()
-            worker.process.close()
+            reason = "" if isinstance(error, (EOFError, OSError)) else f"{type(error).__name__}: {error}"
+            self._replies.put(Reply(self, "died", reason))
 
 
 class ProcessPool(Pool):
@@ -125,7 +137,7 @@ class ProcessPool(Pool):
         self._folder = tempfile.TemporaryDirectory(dir=scratch, prefix="blobs-", ignore_cleanup_errors=True)
         self._replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
         self._numbers = itertools.count()
-        self._actors: weakref.WeakSet[ProcessActor] = weakref.WeakSet()
+        self._actors: set[ProcessActor] = set()
 
     def launch(self, make: Callable[..., Any], setup: Any, *blobs: Blob) -> Actor:
         """Starts a process."""
@@ -140,13 +152,18 @@ class ProcessPool(Pool):
         return actor
 
     def poll(self, timeout: float) -> list[Reply]:
-        """Returns the replies so far."""
+        """Returns the replies so far; releases the processes that ended."""
         found: list[Reply] = []
         with suppress(queue.Empty):
             found.append(self._replies.get(timeout=timeout) if timeout > 0.0 else self._replies.get_nowait())
             while True:
                 found.append(self._replies.get_nowait())
-        return found
+        return [self._ended(reply) if reply.kind == "died" else reply for reply in found]
+
+    def _ended(self, reply: Reply) -> Reply:
+        assert isinstance(reply.actor, ProcessActor)
+        self._actors.discard(reply.actor)
+        return reply._replace(value=", ".join(filter(None, (reply.actor.end(), reply.value))))
 
     def put(self, value: Any) -> FileBlob:
         """Writes a file, which is removed with the returned object."""
@@ -161,17 +178,32 @@ class ProcessPool(Pool):
 
     def close(self) -> None:
         """Kills all processes."""
-        actors = list(self._actors)
-        for actor in actors:
+        for actor in self._actors:
             actor.kill()
-        for actor in actors:
-            actor.join()
+        for actor in self._actors:
+            actor.end()
+        self._actors.clear()
         self._folder.cleanup()
 
 
 def _remove(path: Path) -> None:
     with suppress(OSError):
         path.unlink(missing_ok=True)
+
+
+class Heartbeat:
+    """Tells the driver that a call proceeds, at most once a second."""
+
+    def __init__(self, pipe: connection.Connection) -> None:
+        self._pipe = pipe
+        self._sent_at = -math.inf
+
+    def __call__(self) -> None:
+        """Sends a message, from the thread that runs the call."""
+        now = time.monotonic()
+        if now - self._sent_at >= HEARTBEAT_SECONDS:
+            self._sent_at = now
+            self._pipe.send(("heartbeat", None))
 
 
 def serve(pipe: connection.Connection, packed: bytes) -> None:
@@ -185,6 +217,8 @@ def serve(pipe: connection.Connection, packed: bytes) -> None:
             try:
                 make, setup, blobs = pickle.loads(content)
                 target = make(setup, *blobs)
+                if hasattr(target, "heartbeat"):
+                    target.heartbeat = Heartbeat(pipe)
             except Exception as error:
                 wrong = error_text(error)
         pipe.send(("failed", wrong) if wrong else ("ready", None))
