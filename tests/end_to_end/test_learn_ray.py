@@ -103,7 +103,7 @@ def test_actors_keep_off_the_learner_s_node(cluster: Any, tmp_path: Path, monkey
     def place(supervisor: Any) -> None:
         from ray._private.state import actors
 
-        alive = [one for one in actors().values() if one["State"] == "ALIVE" and one["ActorClassName"] == "Shell"]
+        alive = [one for one in actors().values() if one["State"] == "ALIVE" and one["ActorClassName"] == "ActorHost"]
         pids.extend(one["Pid"] for one in alive if one["Address"]["NodeID"] == own)
         assert alive
 
@@ -153,7 +153,7 @@ def test_local_cluster_listens_on_loopback_with_a_token_and_ends_with_its_driver
         process.communicate()
     # Agents of Ray, which run no code of ours, may outlive their node for some minutes.
     ours = [pid for pid in family if b"Agent" not in names[pid]]
-    assert any(b"Shell" in names[pid] for pid in ours)
+    assert any(b"ActorHost" in names[pid] for pid in ours)
     deadline = time.monotonic() + 60.0
     while any(is_alive(pid) for pid in ours) and time.monotonic() < deadline:
         time.sleep(0.2)
