@@ -61,7 +61,7 @@ class Driver:
         """Stores a shard, as a training does."""
         assert isinstance(shard.games, EncodedGames)
         games = shard.games.decode(self.spec)
-        self.replay.add(self.store.append(games, shard.games, Origin(*shard.id, shard.version, 0, 0.0)))
+        self.replay.add(self.store.append(games, shard.games, lambda: Origin(*shard.id, shard.version, 0, 0.0)))
         self.shards += 1
         self.games += shard.count
         self.bytes += len(shard.games.content)

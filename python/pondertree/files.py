@@ -135,6 +135,33 @@ def replace_file(path: Path, *parts: bytes | memoryview) -> None:
     sync_folder(path.absolute().parent)
 
 
+def append_lines(path: Path) -> io.FileIO:
+    """Opens a file of lines for appending, unbuffered; truncates a last line that a full disk or a kill has cut."""
+    file = io.FileIO(path, "a+")
+    try:
+        end = size = file.seek(0, os.SEEK_END)
+        while end:
+            begin = max(end - 4096, 0)
+            file.seek(begin)
+            newline = file.read(end - begin).rfind(b"\n")
+            end = begin + newline + 1
+            if newline >= 0:
+                break
+        if end < size:
+            file.truncate(end)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def write_all(file: io.FileIO, content: bytes) -> None:
+    """Writes all of the content to an unbuffered file."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) or 0 :]
+
+
 def part_of(path: Path) -> Path:
     """Returns the temporary name under which a file is written; it is left behind if the process is killed."""
     return path.with_name(f"{path.name}.part")

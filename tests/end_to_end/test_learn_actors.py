@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.support.actors import FailsInActors, Observer, kill, leftovers, quick, run_observed
-from tests.support.learning import GYM, Stopper, digest, numbers_of, small, small_muzero
+from tests.support.learning import GYM, Killed, Stopper, digest, numbers_of, small, small_muzero
 
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
@@ -108,6 +108,32 @@ def test_weights_of_several_actors_follow_from_the_recorded_order(
         line["step"] = min(line["step"], changed[len(changed) // 2]["step"])
     (tmp_path / "shards.jsonl").write_text("".join(json.dumps(line) + "\n" for line in changed))
     assert not learned_again(tmp_path)
+
+
+def test_weights_follow_from_the_order_if_minutes_are_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick(monkeypatch, 0.0)  # most shards are empty
+    config = small(tmp_path / "concurrent", minutes=0.08, side_by_side=True, learner={"passes": 1.0})
+    assert not train(config, watcher=Stopper(3)).finished
+    assert learned_again(tmp_path / "concurrent")
+    assert train(config, resume=True).finished
+    assert learned_again(tmp_path / "concurrent")
+    config = small(tmp_path / "alternating", minutes=0.05, checkpoint_minutes=60.0)
+    with pytest.raises(Killed):
+        train(config, watcher=Stopper(3, Killed))
+    assert train(config, resume=True).finished
+    assert learned_again(tmp_path / "alternating")
+
+
+def test_weights_follow_from_the_order_after_a_kill_before_the_first_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch, 0.0)
+    config = small(tmp_path, steps=400, side_by_side=True, checkpoint_minutes=60.0)
+    with pytest.raises(Killed):
+        train(config, watcher=Stopper(3, Killed))
+    assert numbers_of(tmp_path)
+    train(config, resume=True)
+    assert learned_again(tmp_path)
 
 
 def test_killed_actor_is_replaced_and_no_game_is_lost_or_stored_twice(

@@ -107,6 +107,17 @@ class FailsInActors:
         return np.array([self.moves, 1.0], np.float32)
 
 
+class Counter:
+    """An actor that adds."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def add(self, number: int) -> int:
+        self.number += number
+        return self.number
+
+
 def leftovers(out: Path) -> list[str]:
     """Returns temporary files in a run folder."""
     return [path.name for path in out.rglob("*") if path.suffix == ".part" or path.name in ("scratch", "spill")]

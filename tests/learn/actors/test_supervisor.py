@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pondertree.errors import TrainingError
 from pondertree.learn.actors import ActorSetup, ActorState, Shard, ShardId, Supervisor
 from pondertree.learn.actors import supervisor as module
 from pondertree.learn.actors.messages import GAMES_PER_LEASE, Task, empty_state
+from pondertree.learn.data import EncodedGames
 from pondertree.learn.executors import Actor, Blob, Executor, Pool, Reply
 
 
@@ -68,8 +70,9 @@ class FakePool(Pool):
     def close(self) -> None:
         pass
 
-    def reply(self, place: int, kind: str, value: Any = None) -> None:
+    def reply(self, place: int, kind: str, value: Any = None) -> FakePool:
         self.replies.append(Reply(self.actors[place], kind, value))
+        return self
 
 
 @dataclass(frozen=True)
@@ -90,10 +93,12 @@ class Setting:
         self,
         *,
         is_synchronous: bool = False,
+        decode: Any = None,
         timeout: float = 1000.0,
         max_lag: int = 5,
         states: tuple[ActorState, ...] = (),
         known: frozenset[int] = frozenset(),
+        next_lease: int = 0,
     ) -> None:
         self.pool = FakePool()
         self.notes: list[str] = []
@@ -105,8 +110,9 @@ class Setting:
             self.notes.append,
             is_synchronous=is_synchronous,
             max_lag=max_lag,
+            decode=decode,
         )
-        self.supervisor.start(states, known)
+        self.supervisor.start(states, known, next_lease)
         self.supervisor.publish(0, b"")
 
     def ready(self, *places: int) -> None:
@@ -271,7 +277,10 @@ def test_synchronous_round_continues_a_dead_actor_from_its_last_state() -> None:
         return poll(timeout)
 
     pool.poll = scripted  # type: ignore[method-assign]
-    assert [one.id for one in supervisor.play_round(4, None)] == [ShardId(0, 0, 0), ShardId(1, 1, 0)]
+    first = supervisor.play_round(4, None)
+    assert [one.id for one in first] == [ShardId(0, 0, 0), ShardId(1, 1, 0)]
+    assert supervisor.states() == [empty_state(0), empty_state(1)]  # until their games are stored
+    supervisor.confirm_round(first)
     script += [
         lambda: pool.reply(1, "value", shard(pool.actors[1].tasks[1].id, state=empty_state(1))),
         lambda: pool.reply(0, "died", "killed"),
@@ -289,3 +298,133 @@ def test_states_of_asynchronous_actors_begin_a_new_lease() -> None:
     assert (state.games, state.lease) == ([], 2)
     resumed = Setting(states=(state,), known=frozenset({9 * GAMES_PER_LEASE + 5}))
     assert [actor.state.lease for actor in resumed.pool.actors] == [2, 10]
+
+
+def scripted(pool: FakePool, script: list[Callable[[], object]]) -> None:
+    """Runs one step of the script before each poll."""
+    poll = pool.poll
+
+    def run(timeout: float) -> list[Reply]:
+        if script:
+            script.pop(0)()
+        return poll(timeout)
+
+    pool.poll = run  # type: ignore[method-assign]
+
+
+def test_interrupted_round_does_not_advance_the_states() -> None:
+    setting = Setting(is_synchronous=True)
+    pool, supervisor = setting.pool, setting.supervisor
+    later = ActorState([], {**empty_state(0).self_play, "next_number": 7})
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    scripted(
+        pool,
+        [
+            lambda: (pool.reply(0, "ready"), pool.reply(1, "ready")),
+            lambda: pool.reply(0, "value", shard(pool.actors[0].tasks[0].id, state=later)),
+            interrupt,
+        ],
+    )
+    with pytest.raises(KeyboardInterrupt):
+        supervisor.play_round(4, None)
+    assert supervisor.states() == [empty_state(0), empty_state(1)]
+
+
+def test_quarantine_in_a_round_does_not_end_it_for_the_others() -> None:
+    setting = Setting(is_synchronous=True)
+    pool, supervisor = setting.pool, setting.supervisor
+
+    def fail() -> None:
+        slot = supervisor.slots[1]
+        slot.errors = module.MAX_ERRORS
+        pool.replies.append(Reply(slot.actor, "failed", "ImportError: gone"))  # type: ignore[arg-type]
+
+    scripted(
+        pool,
+        [
+            lambda: (pool.reply(0, "ready"), pool.reply(1, "ready")),
+            lambda: pool.reply(1, "value", shard(pool.actors[1].tasks[0].id, state=empty_state(1))),
+            fail,
+            lambda: None,
+            lambda: pool.reply(0, "value", shard(pool.actors[0].tasks[0].id, state=empty_state(0))),
+        ],
+    )
+    assert [one.id for one in supervisor.play_round(4, None)] == [ShardId(0, 0, 0), ShardId(1, 1, 0)]
+    assert supervisor.slots[1].quarantined
+    assert not supervisor.slots[0].tasks
+
+
+def test_error_does_not_discard_the_shards_before_it() -> None:
+    setting = Setting()
+    setting.ready(0, 1)
+    setting.finish(0, 0)
+    setting.pool.reply(1, "error", MemoryError("full"))
+    assert [one.id for one in setting.poll()] == [ShardId(0, 0, 0)]
+    with pytest.raises(MemoryError, match="full"):
+        setting.poll()
+
+
+@pytest.mark.parametrize("error", [ValueError, OSError, KeyError, zipfile.BadZipFile])
+def test_actor_whose_games_are_refused_is_quarantined(error: type[Exception]) -> None:
+    def refuse(games: EncodedGames) -> Any:
+        raise error("damaged")
+
+    setting = Setting(decode=refuse)
+    setting.ready(0, 1)
+    for _ in range(module.MAX_ERRORS):
+        slot = setting.supervisor.slots[0]
+        assert not slot.quarantined
+        content = replace(shard(slot.tasks[0].id), games=EncodedGames("npz", b"", 3))
+        setting.pool.replies.append(Reply(slot.actor, "value", content))  # type: ignore[arg-type]
+        assert setting.poll() == []
+        slot.retry_at = 0.0
+        setting.poll()
+        setting.ready(len(setting.pool.actors) - 1)
+    assert "its games were refused" in slot.quarantined
+    assert "damaged" in slot.quarantined
+
+
+def test_task_whose_games_are_refused_is_played_again_in_a_round() -> None:
+    contents = [EncodedGames("npz", b"bad", 1), EncodedGames("npz", b"good", 1)]
+
+    def decode(games: EncodedGames) -> Any:
+        if games.content == b"bad":
+            raise ValueError(games.content)
+        return ["a game"]
+
+    setting = Setting(is_synchronous=True, decode=decode)
+    pool, supervisor = setting.pool, setting.supervisor
+
+    def answer(place: int) -> None:
+        found = shard(pool.actors[place].tasks[0].id, state=empty_state(0))
+        pool.reply(place, "value", replace(found, games=contents.pop(0)))
+
+    scripted(
+        pool,
+        [
+            lambda: (pool.reply(0, "ready"), pool.reply(1, "ready")),
+            lambda: pool.reply(1, "value", shard(pool.actors[1].tasks[0].id, state=empty_state(1))),
+            lambda: answer(0),
+            lambda: pool.reply(2, "ready"),
+            lambda: answer(2),
+        ],
+    )
+    [first, _] = supervisor.play_round(4, None)
+    assert first.id == ShardId(0, 0, 0)
+    assert list(first.games) == ["a game"]  # type: ignore[arg-type, comparison-overlap]
+    assert first.encoded == EncodedGames("npz", b"good", 1)
+    assert pool.actors[2].state == empty_state(0)
+
+
+def test_no_lease_is_granted_twice() -> None:
+    setting = Setting(is_synchronous=True)
+    two, next_lease = setting.supervisor.states(), setting.supervisor.next_lease
+    assert ([state.lease for state in two], next_lease) == ([0, 1], 2)
+    again = Setting(is_synchronous=True, states=(two[0],), next_lease=next_lease)
+    assert [actor.state.lease for actor in again.pool.actors] == [0, 2]
+    again.supervisor.renew_leases(frozenset({9 * GAMES_PER_LEASE + 5}))
+    assert [actor.state.lease for actor in again.pool.actors[2:]] == [10, 11]
+    assert [state.lease for state in again.supervisor.states()] == [10, 11]

@@ -110,6 +110,8 @@ class Shard:
     false_positive_rate: float
     """Of resignation."""
     state: ActorState | None = None
+    encoded: EncodedGames | None = None
+    """The encoded games, where the driver has decoded them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from pondertree.learn.actors.messages import (
     lease_of,
     setup_for,
 )
+from pondertree.learn.data import EncodedGames, GameRecord
 from pondertree.learn.executors import Actor, Blob, Executor, LocalActor, Pool, Reply
 
 #: Batches in flight per actor: while the driver handles one, the next is being played.
@@ -55,6 +56,8 @@ class Slot:
     is_ready: bool = False
     state: ActorState | None = None
     """The state to continue from; None: a new lease."""
+    stored_state: ActorState | None = None
+    """In synchronous runs, the state after the last round whose games are stored."""
     content: Blob | None = None
     """That state, for the actor."""
     number: int = 0
@@ -96,8 +99,12 @@ class Supervisor:
         *,
         is_synchronous: bool,
         max_lag: int,
+        decode: Callable[[EncodedGames], list[GameRecord]] | None = None,
     ) -> None:
-        """`max_lag` is the largest age of weights, in optimiser steps, at which a shard is still accepted."""
+        """`max_lag` is the largest age of weights, in optimiser steps, at which a shard is still accepted.
+
+        `decode` decodes and validates the games of a shard; an exception is an error of the actor.
+        """
         self._executor = executor
         self._pool = pool
         self._make = make
@@ -105,18 +112,30 @@ class Supervisor:
         self.report = report
         self._is_synchronous = is_synchronous
         self._max_lag = max_lag
+        self._decode = decode
         self.slots = [Slot(index) for index in range(executor.actors)]
-        self._next_lease = 0
+        self.next_lease = 0
+        """The lease that the next actor without a state is granted."""
+        self.failure: TrainingError | None = None
+        """Set when no actor is left."""
+        self._error: BaseException | None = None
+        self._drained: list[Shard] = []
         self._weights: Weights | None = None
         self._longest = 0.0
         self.is_allowed = True
         """Whether further asynchronous batches may begin: the back-pressure of the learner."""
 
-    def start(self, states: Sequence[ActorState], known: frozenset[int]) -> None:
-        """Launches the actors, the first ones from these states; `known` are the stored games of unknown leases."""
-        self._setup = replace(self._setup, known=known)
-        leases = [state.lease for state in states] + [lease_of(number) for number in known]
-        self._next_lease = max(leases, default=-1) + 1
+    def start(
+        self, states: Sequence[ActorState], known: frozenset[int], next_lease: int = 0, is_replay: bool = False
+    ) -> None:
+        """Launches the actors, the first ones from these states.
+
+        `known` are the numbers of games stored since, `next_lease` is that of the checkpoint. With `is_replay` the
+        known games are played again; otherwise the leases after theirs are granted.
+        """
+        leases = [state.lease for state in states] + [lease_of(number) for number in known if not is_replay]
+        self.next_lease = max(next_lease, max(leases, default=-1) + 1)
+        self._setup = replace(self._setup, known=frozenset() if is_replay else known)
         for slot, state in zip(self.slots, states, strict=False):
             slot.state = state
         for slot in self.slots:
@@ -133,14 +152,35 @@ class Supervisor:
         shards: dict[int, Shard] = {}
         active = [slot for slot in self.slots if not slot.quarantined]
         for slot in active:
-            slot.tasks.append(self._task(slot, moves, seconds, with_state=self._executor.is_remote))
+            slot.tasks.append(self._task(slot, moves, seconds, with_state=True))
             self._send(slot)
-        while len(shards) < len(active):
+        while any(slot.index not in shards for slot in active):
             for shard in self._handle(self._pool.poll(0.05)):
                 shards[shard.id.actor] = shard
             self._look_after()
             active = [slot for slot in active if not slot.quarantined]
+        if self._error is not None:
+            raise self._error
         return [shards[index] for index in sorted(shards)]
+
+    def confirm_round(self, shards: Sequence[Shard]) -> None:
+        """Advances the states for checkpoints, once the games are stored: a round interrupted before is repeated."""
+        for shard in shards:
+            self.slots[shard.id.actor].stored_state = shard.state
+
+    def renew_leases(self, known: frozenset[int]) -> None:
+        """Begins new leases after those of the known games, which the actors were to play again but did not."""
+        self.next_lease = max([self.next_lease, *(lease_of(number) + 1 for number in known)])
+        for slot in self.slots:
+            if slot.quarantined:
+                continue
+            if slot.actor is not None:
+                slot.actor.kill()
+                if not self._executor.is_remote:
+                    self._target(slot).close()
+            slot.state = slot.stored_state = None
+            slot.tasks.clear()
+            self._launch(slot)
 
     # Asynchronous batches.
 
@@ -156,24 +196,25 @@ class Supervisor:
 
     def drain(self) -> list[Shard]:
         """Ends the running batch of an actor in this process after its move; returns the shards of its tasks."""
-        found: list[Shard] = []
         if self._executor.is_remote:
             return self._handle(self._pool.poll(0.0))
         for slot in self.slots:
             self._target(slot).cut.set()
             while slot.tasks:
-                found += self._handle(self._pool.poll(0.05))
+                self._drained += self._handle(self._pool.poll(0.05))  # retained if this is interrupted
             self._target(slot).cut.clear()
+        found, self._drained = self._drained, []
         return found
 
     # State.
 
     def states(self) -> list[ActorState]:
         """Returns the states for a checkpoint. Asynchronous actors in other processes lose their unfinished games."""
+        if self._is_synchronous:
+            return [slot.stored_state for slot in self.slots if slot.stored_state is not None]
         if not self._executor.is_remote:
             return [self._target(slot).state() for slot in self.slots]
-        found = [slot.state for slot in self.slots if self._is_synchronous and slot.state is not None]
-        return found or [empty_state(self._next_lease)]
+        return [empty_state(self.next_lease)]
 
     @property
     def lost(self) -> int:
@@ -228,9 +269,10 @@ class Supervisor:
 
     def _launch(self, slot: Slot) -> None:
         if slot.state is None:
-            slot.state = empty_state(self._next_lease)
-            self._next_lease += 1
+            slot.state = empty_state(self.next_lease)
+            self.next_lease += 1
             slot.number = 0
+        slot.stored_state = slot.stored_state or slot.state
         slot.lease = slot.state.lease
         slot.content = self._pool.put(slot.state)
         slot.is_ready = False
@@ -257,11 +299,12 @@ class Supervisor:
             slot.actor.call("play", task)
 
     def _handle(self, replies: list[Reply]) -> list[Shard]:
-        """Handles replies; returns the accepted shards."""
+        """Handles replies; returns the accepted shards. An error is raised once those before it have been returned."""
         found: list[Shard] = []
-        for reply in replies:
+        for reply in replies if self._error is None else ():
             if isinstance(reply.value, BaseException):
-                raise reply.value
+                self._error = reply.value
+                break
             slot = next((slot for slot in self.slots if slot.actor is reply.actor), None)
             if slot is None:  # of an actor that was replaced
                 continue
@@ -275,13 +318,27 @@ class Supervisor:
                 self._after_death(slot, reply.value)
             else:
                 self._after_error(slot, reply.value, is_over=reply.kind == "failed")
+        if self._error is not None and not found:
+            raise self._error
         return found
 
     def _accept(self, slot: Slot, shard: Shard) -> list[Shard]:
-        """Returns the shard if it answers the oldest task of the lease and its weights are not too old."""
+        """Returns the shard if it answers the oldest task of the lease, and its weights are not too old.
+
+        Its games are decoded; content that is refused is an error of the actor, which plays the task again in a
+        synchronous round.
+        """
         if not slot.tasks or shard.id != slot.tasks[0].id:
             slot.dropped += 1
             return []
+        if self._decode is not None and isinstance(shard.games, EncodedGames):
+            try:
+                shard = replace(shard, games=self._decode(shard.games), encoded=shard.games)
+            except MemoryError:
+                raise
+            except Exception as error:  # whatever the readers of the formats raise for damaged content
+                self._after_error(slot, f"its games were refused: {type(error).__name__}: {error}", is_over=False)
+                return []
         slot.tasks.popleft()
         slot.errors = slot.deaths = 0
         slot.busy += shard.seconds
@@ -303,10 +360,6 @@ class Supervisor:
         slot.games += shard.count
         slot.positions += shard.positions
         return [shard]
-
-    def reject(self, shard: Shard, reason: str) -> None:
-        """Handles a shard whose content was refused, as an error of its actor."""
-        self._after_error(self.slots[shard.id.actor], f"its games were refused: {reason}", is_over=False)
 
     def _after_error(self, slot: Slot, text: str, *, is_over: bool) -> None:
         slot.errors += 1
@@ -345,7 +398,7 @@ class Supervisor:
         slot.quarantined = text or "for an unknown reason"
         self.report(f"self-play actor {slot.index} is quarantined, it failed again and again: {text}")
         if all(other.quarantined for other in self.slots):
-            raise TrainingError(
+            self._error = self.failure = TrainingError(
                 f"no self-play actor is left: all {len(self.slots)} failed again and again; the last reason: {text}"
             )
 

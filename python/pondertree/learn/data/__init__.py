@@ -8,7 +8,7 @@ from pondertree.learn.data.checkpoint import (
     newest_intact,
     save_checkpoint,
 )
-from pondertree.learn.data.journal import Arrival, Origin, ShardJournal, read_order
+from pondertree.learn.data.journal import Arrival, Origin, ShardJournal, elapsed_at, read_order
 from pondertree.learn.data.observations import observation_bytes, packed_widths, refuse_observations
 from pondertree.learn.data.policy_targets import LegalActions, pruned_policy
 from pondertree.learn.data.records import GameRecord, check_games
@@ -34,6 +34,7 @@ __all__ = [
     "TrajectoryBuffer",
     "UnrolledBatch",
     "check_games",
+    "elapsed_at",
     "encode_games",
     "keep_newest",
     "list_shards",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -217,6 +217,8 @@ class GameStore:
             )
         self.committed = committed
         """Number of committed games."""
+        self.has_diverged = False
+        """Whether other games were appended than those stored after the checkpoint."""
         waiting = [shard for shard in self.shards if shard.end > committed]
         if waiting and waiting[0].first < committed:
             raise StorageError(f"{str(waiting[0].path)!r} spans a checkpoint: it is from another run")
@@ -239,36 +241,48 @@ class GameStore:
                 positions -= sum(int(game.full.sum()) for game in chosen[-1])
         return [game for games in reversed(chosen) for game in games]
 
-    def commit_all(self) -> list[GameRecord]:
-        """Commits all stored games; returns the newly committed ones."""
+    def commit_all(self, step: int = 0, elapsed: float = 0.0) -> list[GameRecord]:
+        """Commits all stored games at an optimiser step, which the journal records; returns the newly committed ones.
+
+        `elapsed` are the seconds of training that the schedules of the learner see from now on.
+        """
+        if self._waiting and self._journal is not None:
+            self._journal.add_resumption(step, self.committed, elapsed)
         games = [game for _, games in self._waiting for game in games]
         self._waiting = []
         self.committed = self.stored
         return games
 
     def append(
-        self, games: Sequence[GameRecord], encoded: EncodedGames | None = None, origin: Origin | None = None
+        self,
+        games: Sequence[GameRecord],
+        encoded: EncodedGames | None = None,
+        origin: Callable[[], Origin] | None = None,
     ) -> list[GameRecord]:
         """Stores games that are not stored yet; returns the newly committed ones.
 
-        `encoded` are the same games, which saves encoding them; `origin` is recorded in the journal.
+        `encoded` are the same games, which saves encoding them; `origin` is called if games are committed, and its
+        result recorded in the journal.
         """
-        newly_committed: list[GameRecord] = []
-        if self._waiting:
-            shard, expected = self._waiting[0]
-            if [game.number for game in games] == [game.number for game in expected]:
-                del self._waiting[0]
-                self.committed = shard.end
-                return expected
-            if not games:
-                return []
-            newly_committed = self.commit_all()
+        if self._waiting and [game.number for game in games] == [game.number for game in self._waiting[0][1]]:
+            shard, expected = self._waiting.pop(0)
+            self._record(shard.first, shard.count, origin() if origin is not None else None)
+            self.committed = shard.end
+            return expected
         new = [game for game in games if game.number not in self._known]
+        if not games or not (new or self._waiting):
+            return []
+        self.has_diverged |= bool(self._waiting)
+        made = origin() if origin is not None else None
+        committed = self.commit_all() if made is None else self.commit_all(made.step, made.elapsed)
         if new:
-            if origin is not None and self._journal is not None:
-                self._journal.add_shard(self.stored, len(new), origin)
+            self._record(self.stored, len(new), made)
             content = encoded if encoded is not None and encoded.count == len(new) else encode_games(new)
             shard = write_encoded(self.folder, self.stored, content)
             self.shards.append(shard)
             self.stored = self.committed = shard.end
-        return [*newly_committed, *new]
+        return [*committed, *new]
+
+    def _record(self, first: int, count: int, origin: Origin | None) -> None:
+        if self._journal is not None and origin is not None:
+            self._journal.add_shard(first, count, origin)

@@ -6,11 +6,12 @@ import json
 import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pondertree.errors import StorageError
-from pondertree.files import reading, replace_file
+from pondertree.files import append_lines, reading, replace_file, write_all
 from pondertree.optional import require
 
 
@@ -25,7 +26,7 @@ class Metrics:
         lines = [] if last_round is None else [line for line in read_metrics(path) if line["round"] <= last_round]
         try:
             replace_file(path, b"".join(_line(line) for line in lines))
-            self._file = open(path, "ab")  # noqa: SIM115 (closed by close)
+            self._file = append_lines(path)
         except OSError as error:
             raise StorageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
         self.lines: list[dict[str, Any]] = lines
@@ -40,8 +41,7 @@ class Metrics:
         """Appends a line."""
         self.lines.append(line)
         try:
-            self._file.write(_line(line))
-            self._file.flush()
+            write_all(self._file, _line(line))
         except OSError as error:
             raise StorageError(f"{str(self.path)!r} cannot be written: {error.strerror}") from error
         if self._board is not None:
@@ -54,7 +54,8 @@ class Metrics:
 
     def close(self) -> None:
         """Closes the files."""
-        self._file.close()
+        with suppress(OSError):
+            self._file.close()
         if self._board is not None:
             self._board.close()
 

@@ -89,7 +89,10 @@ class FileBlob:
 
 
 class ProcessActor(Actor):
-    """An actor in a process. A thread of the driver reads its replies, so that a stopped process blocks that alone."""
+    """An actor in a process. A thread of the driver reads its replies, so that a stopped process blocks that alone.
+
+    The thread only reports the end of the pipe: process and pipe belong to the driver's thread, which calls `end`.
+    """
 
     def __init__(self, worker: WorkerProcess, content: FileBlob, replies: queue.SimpleQueue[Reply]) -> None:
         """`content` is what the process makes the actor of."""
@@ -112,23 +115,27 @@ class ProcessActor(Actor):
         with suppress(ValueError):  # closed
             self._worker.process.kill()
 
-    def join(self) -> None:
-        """Waits for the end of a killed process."""
+    def end(self) -> str:
+        """Kills the process and releases it once its pipe has ended; returns the reason of its end."""
+        self.kill()
         self._thread.join(EXIT_TIMEOUT)
+        process = self._worker.process
+        process.join(EXIT_TIMEOUT)
+        if self._thread.is_alive() or process.exitcode is None:
+            return "its process cannot be killed"  # until the operating system ends a call in it
+        code = process.exitcode
+        self._worker.connection.close()
+        process.close()
+        return f"its process ended (exit code {code})"
 
     def _read(self) -> None:
-        worker = self._worker
         try:
             while True:
-                kind, value = worker.connection.recv()
+                kind, value = self._worker.connection.recv()
                 self._replies.put(Reply(self, kind, value))
         except Exception as error:  # the end of the pipe, or half a message
-            worker.process.kill()
-            worker.process.join()
-            reason = "" if isinstance(error, (EOFError, OSError)) else f", {type(error).__name__}: {error}"
-            self._replies.put(Reply(self, "died", f"its process ended (exit code {worker.process.exitcode}{reason})"))
-            worker.connection.close()
-            worker.process.close()
+            reason = "" if isinstance(error, (EOFError, OSError)) else f"{type(error).__name__}: {error}"
+            self._replies.put(Reply(self, "died", reason))
 
 
 class ProcessPool(Pool):
@@ -143,7 +150,7 @@ class ProcessPool(Pool):
         self._folder = tempfile.TemporaryDirectory(dir=scratch, prefix="blobs-", ignore_cleanup_errors=True)
         self._replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
         self._numbers = itertools.count()
-        self._actors: weakref.WeakSet[ProcessActor] = weakref.WeakSet()
+        self._actors: set[ProcessActor] = set()
         self._module = ""
         """The module of the actors."""
         self._spare: WorkerProcess | None = None
@@ -170,7 +177,7 @@ class ProcessPool(Pool):
         return WorkerProcess(serve, b"")
 
     def poll(self, timeout: float) -> list[Reply]:
-        """Returns the replies so far."""
+        """Returns the replies so far; releases the processes that ended."""
         found: list[Reply] = []
         with suppress(queue.Empty):
             found.append(self._replies.get(timeout=timeout) if timeout > 0.0 else self._replies.get_nowait())
@@ -178,7 +185,12 @@ class ProcessPool(Pool):
                 found.append(self._replies.get_nowait())
         if self._spare is None and any(reply.kind == "ready" for reply in found):
             self._spare = WorkerProcess(serve, self._module.encode())
-        return found
+        return [self._ended(reply) if reply.kind == "died" else reply for reply in found]
+
+    def _ended(self, reply: Reply) -> Reply:
+        assert isinstance(reply.actor, ProcessActor)
+        self._actors.discard(reply.actor)
+        return reply._replace(value=", ".join(filter(None, (reply.actor.end(), reply.value))))
 
     def put(self, value: Any) -> FileBlob:
         """Writes a file, which is removed with the returned object."""
@@ -200,11 +212,11 @@ class ProcessPool(Pool):
             self._spare.process.kill()
             self._spare.end()
             self._spare = None
-        actors = list(self._actors)
-        for actor in actors:
+        for actor in self._actors:
             actor.kill()
-        for actor in actors:
-            actor.join()
+        for actor in self._actors:
+            actor.end()
+        self._actors.clear()
         self._folder.cleanup()
 
 

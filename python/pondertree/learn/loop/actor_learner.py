@@ -32,13 +32,13 @@ MAX_OWED = 4.0
 def run_synchronously(session: Session, limits: Limits, after_round: AfterRound) -> None:
     """Alternates self-play and optimisation until a limit is reached."""
     counters = session.counters
-    session.elapsed = lambda: limits.elapsed
+    session.elapsed = limits.freeze
     losses: dict[str, torch.Tensor] = {}
     games: list[GameRecord] = []
     reported_step = counters.step
     while not limits.reached:
         if session.can_learn():
-            losses = session.learn_step(limits.progress)
+            losses = session.learn_step(limits.learning_progress)
             if session.can_learn():
                 continue
             session.publish()
@@ -75,8 +75,7 @@ def run_concurrently(session: Session, limits: Limits, after_round: AfterRound) 
 
 
 def _take_all(session: Session) -> None:
-    for shard in session.actors.drain():
-        session.take(shard)
+    session.take(session.actors.drain())
 
 
 def _learn_concurrently(session: Session, limits: Limits, after_round: AfterRound) -> None:
@@ -88,15 +87,15 @@ def _learn_concurrently(session: Session, limits: Limits, after_round: AfterRoun
     committed: list[GameRecord] = []
     reported = published = time.monotonic()
     while not limits.reached:
-        for shard in session.actors.poll(shard_seconds, wait=not session.can_learn()):
-            committed += session.take(shard)
+        committed += session.take(session.actors.poll(shard_seconds, wait=not session.can_learn()))
         if session.can_learn():
             losses = session.learn_step(limits.learning_progress)
         now = time.monotonic()
         if now - published >= PUBLISH_SECONDS and losses:
             session.publish()
             published = now
-        session.actors.is_allowed = counters.owed <= most_owed
+        # Until the replay buffer has enough positions, the learner waits for the actors, whatever is due.
+        session.actors.is_allowed = counters.owed <= most_owed or not session.has_enough()
         if committed and now - reported >= ROUND_SECONDS:
             counters.round += 1
             after_round(committed, losses)

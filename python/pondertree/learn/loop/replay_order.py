@@ -21,8 +21,8 @@ def relearn(out: str | os.PathLike[str], factory: Callable[[], Any] | None = Non
 
     The weights are a function of the configuration and of the order in which the learner received the shards, between
     which optimiser steps: that order is recorded in `shards.jsonl`. On a CPU, with as many threads of PyTorch, they
-    equal those of the run bit for bit, whatever played the games. Training that changed its configuration, or whose
-    minutes were not counted by a concurrent run, cannot be replayed. `factory` is that of `train`.
+    equal those of the run bit for bit, whatever played the games. Training that changed its configuration cannot be
+    replayed. `factory` is that of `train`.
     """
     folder = RunFolder(check_path(out, "out"))
     found = newest_intact(folder.checkpoints)

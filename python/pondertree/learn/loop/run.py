@@ -6,7 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from pondertree._core import usable_cpus
-from pondertree.errors import InvalidArgumentError
+from pondertree.errors import InvalidArgumentError, PondertreeError, TrainingError
 from pondertree.learn.actors import ActorSetup, RemoteEvaluation, setup_for
 from pondertree.learn.config import Config, game_spec
 from pondertree.learn.data import GameRecord, RunFolder
@@ -124,7 +124,7 @@ class TrainingRun:
         self._config = session.config
         self._folder = folder
         self._watcher = watcher
-        self._limits = Limits(self._config, session.counters)
+        self._limits = Limits(self._config, session.counters, session.scheduled_elapsed)
         last = session.counters.round if resumed else None
         self._metrics = Metrics(folder.metrics, last, tensorboard=tensorboard)
         evaluator = PlayerEvaluator(session.spec, self._config, folder, self._metrics.lines)
@@ -155,6 +155,13 @@ class TrainingRun:
             except KeyboardInterrupt:
                 finished = False
                 self._watcher.note("interrupted: saving")
+            except TrainingError as error:
+                if error is self._session.actors.failure and self._session.counters.games:
+                    # The learner is intact. An error of saving would hide this one.
+                    self._session.pause_self_play = nullcontext
+                    with suppress(PondertreeError, OSError):
+                        self._save()
+                raise
             self._session.pause_self_play = nullcontext
             if self._session.is_remote:
                 self._measure_actors()

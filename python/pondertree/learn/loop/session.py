@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from pondertree.errors import InvalidArgumentError, PondertreeError, StorageError
+from pondertree import validation
+from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.files import naming, reading
 from pondertree.learn.actors import (
     ActorSetup,
@@ -34,16 +35,20 @@ from pondertree.learn.data import (
     Origin,
     RunFolder,
     ShardJournal,
+    elapsed_at,
     keep_newest,
     newest_intact,
     save_checkpoint,
 )
 from pondertree.learn.executors import Executor, Pool
+from pondertree.learn.loop.signals import deferred_signals
 from pondertree.learn.trainer import algorithm_of, reported_out_of_memory
 from pondertree.networks import NetworkConfig, player_bytes, player_of, support_for, update_player
 
 #: Moves per game without any finished game, after which a warning is issued.
 MOVES_WITHOUT_END = 3000
+#: Game numbers are below 2^62.
+MOST_LEASES = 1 << 30
 
 
 class Session:
@@ -70,7 +75,9 @@ class Session:
         self.is_remote = self._is_concurrent = False
         """Whether actors run in other processes."""
         self.elapsed: Callable[[], float] = lambda: self.counters.elapsed
-        """Returns the seconds of training that the journal records."""
+        """Returns the seconds of training that the journal records, which the schedules see until the next call."""
+        self.scheduled_elapsed = 0.0
+        """The seconds that the schedules see at the start: those of the last recorded shard."""
         self.pause_self_play: Callable[[], AbstractContextManager[None]] = nullcontext
         """Returns a context in which self-play in this process is paused."""
 
@@ -87,11 +94,13 @@ class Session:
             self.notes += [f"{text}: ignored" for text in wrong]
             self._refuse_another_network(read_config(path / CONFIG, self.config))
             states = self._restore(path, checkpoint)
-        if not exact and found is not None:
-            self.journal.add_resumption(self.counters.step, self.store.committed, self.counters.elapsed)
-        known = frozenset[int]() if exact else self.store.known
+        if found is not None:
+            recorded = elapsed_at(self.folder.journal, self.counters.games)
+            self.scheduled_elapsed = self.counters.elapsed if recorded is None else recorded
         with naming(self.folder.checkpoints if found is None else found[0], StorageError):
-            self._launch(executor, pool, factory, states, known, is_synchronous=exact)
+            saved = 0 if found is None else found[1].state.get("next_lease", 0)
+            next_lease = validation.whole_number(saved, "next_lease", most=MOST_LEASES)
+            self._launch(executor, pool, factory, states, next_lease, is_synchronous=exact)
         if found is not None:
             if self.actors.lost:
                 self.notes.append(f"{self.actors.lost} episodes are not reproducible and were replaced")
@@ -100,7 +109,7 @@ class Session:
                 self.notes.append(f"the unfinished games of {dropped} actors are dropped: there are fewer actors now")
             self.notes.append(f"resuming from {found[0].name}, step {self.counters.step}, {self.counters.games} games")
         if not exact:
-            self._add_to_replay(self.store.commit_all())
+            self._add_to_replay(self.store.commit_all(self.counters.step, self.scheduled_elapsed))
         self.publish()
 
     def _launch(
@@ -109,7 +118,7 @@ class Session:
         pool: Pool,
         factory: Callable[[], Any] | None,
         states: list[ActorState],
-        known: frozenset[int],
+        next_lease: int,
         *,
         is_synchronous: bool,
     ) -> None:
@@ -133,8 +142,9 @@ class Session:
             is_synchronous=is_synchronous,
             # The steps in which the replay buffer is renewed: it would have dropped such positions.
             max_lag=max(1, int(window * learner.passes / learner.batch_size)),
+            decode=lambda games: games.decode(self.spec),
         )
-        self.actors.start(states, known)
+        self.actors.start(states, self.store.known, next_lease, is_synchronous)
 
     def _refuse_another_network(self, before: Config) -> None:
         """Raises `InvalidArgumentError` if the configured architecture differs from that of the weights."""
@@ -170,6 +180,7 @@ class Session:
         with self.pause_self_play():
             states = self.actors.states()
             state: dict[str, Any] = {"counters": asdict(self.counters), "self_play": states[0].self_play}
+            state["next_lease"] = self.actors.next_lease
             if len(states) > 1:
                 state["actors"] = [[len(one.games), one.self_play] for one in states]
         games = [game for one in states for game in one.games]
@@ -214,19 +225,28 @@ class Session:
     def play_round(self, seconds: float | None) -> list[GameRecord]:
         """Plays a round of all actors and stores its games; returns the newly committed ones."""
         shards = self.actors.play_round(self.config.cycle_moves, seconds)
-        return [game for shard in shards for game in self.take(shard)]
+        with deferred_signals():
+            games = self.take(shards)
+            self.actors.confirm_round(shards)
+            if self.store.has_diverged:
+                self.actors.renew_leases(self.store.known)
+                self.store.has_diverged = False
+        return games
 
-    def take(self, shard: Shard) -> list[GameRecord]:
-        """Stores the games of a shard and adds them to the replay buffer; returns the newly committed ones."""
-        encoded = shard.games if isinstance(shard.games, EncodedGames) else None
-        try:
-            games = shard.games.decode(self.spec) if isinstance(shard.games, EncodedGames) else shard.games
-        except (PondertreeError, ValueError, KeyError) as error:
-            self.actors.reject(shard, f"{type(error).__name__}: {error}")
-            return []
+    def take(self, shards: Sequence[Shard]) -> list[GameRecord]:
+        """Stores the games of shards and adds them to the replay buffer; returns the newly committed ones.
+
+        Interrupts wait meanwhile: the actors have advanced, and do not return these games again.
+        """
+        with deferred_signals():
+            return [game for shard in shards for game in self._take(shard)]
+
+    def _take(self, shard: Shard) -> list[GameRecord]:
+        assert not isinstance(shard.games, EncodedGames)
         self._report_endless(shard)
-        origin = Origin(*shard.id, shard.version, self.counters.step, self.elapsed())
-        committed = self.store.append(games, encoded, origin)
+        committed = self.store.append(
+            shard.games, shard.encoded, lambda: Origin(*shard.id, shard.version, self.counters.step, self.elapsed())
+        )
         self._add_to_replay(committed)
         return committed
 
@@ -267,7 +287,11 @@ class Session:
 
     def can_learn(self) -> bool:
         """Whether an optimiser step is due."""
-        return self.counters.owed >= 1.0 and len(self.replay) >= self.config.replay.learned_first
+        return self.counters.owed >= 1.0 and self.has_enough()
+
+    def has_enough(self) -> bool:
+        """Whether the replay buffer has the positions with which learning begins."""
+        return len(self.replay) >= self.config.replay.learned_first
 
     def learn_step(self, progress: float) -> dict[str, torch.Tensor]:
         """Runs one optimiser step."""
@@ -307,12 +331,13 @@ def architecture_fields(before: Config, now: Config) -> Iterator[tuple[str, Any,
 class Limits:
     """Ends a run at the first limit reached: minutes, games or steps."""
 
-    def __init__(self, config: Config, counters: Counters) -> None:
+    def __init__(self, config: Config, counters: Counters, scheduled_elapsed: float = 0.0) -> None:
+        """`scheduled_elapsed` are the seconds that the schedules of the learner see until `freeze` is called."""
         self._config = config
         self._counters = counters
         self._elapsed_before = counters.elapsed
         self._started = time.monotonic()
-        self._frozen: float | None = None
+        self._frozen = scheduled_elapsed
 
     @property
     def elapsed(self) -> float:
@@ -332,9 +357,7 @@ class Limits:
     @property
     def learning_progress(self) -> float:
         """The fraction done by the frozen time, a function of the recorded order of shards."""
-        return fraction_done(
-            self._config, self._counters, lambda: self.elapsed if self._frozen is None else self._frozen
-        )
+        return fraction_done(self._config, self._counters, lambda: self._frozen)
 
     @property
     def reached(self) -> bool:

@@ -229,7 +229,7 @@ class SelfPlay:
             "moves_played": self.moves_played,
             "low": [list(game.low) for game in self.games],
             "given_up": [game.would_resign for game in self.games],
-            "checked": self.resignation.checked,
+            "checked": list(self.resignation.checked),
         }
 
     def restore(self, records: list[GameRecord], data: dict[str, Any]) -> None:
