@@ -107,7 +107,7 @@ def test_actors_keep_off_the_learner_s_node(cluster: Any, tmp_path: Path, monkey
         pids.extend(one["Pid"] for one in alive if one["Address"]["NodeID"] == own)
         assert alive
 
-    executor = RayExecutor(address=cluster.address, actors=1, apart=True)
+    executor = RayExecutor(address=cluster.address, actors=1, exclude_driver_node=True)
     run_observed(small(tmp_path, steps=30), Observer(place, after=1), executor=executor)
     assert pids == []
 
@@ -221,8 +221,8 @@ def listening_beyond_loopback(pids: list[int]) -> list[str]:
 def test_invalid_ray_options_are_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="Ray Client addresses are not supported"):
         RayExecutor(address="ray://127.0.0.1:10001")
-    with pytest.raises(InvalidArgumentError, match="apart needs a cluster of several nodes"):
-        RayExecutor(apart=True)
+    with pytest.raises(InvalidArgumentError, match="exclude_driver_node needs a cluster of several nodes"):
+        RayExecutor(exclude_driver_node=True)
 
 
 def test_missing_or_old_ray_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -76,7 +76,9 @@ def add_arguments(commands: Commands) -> None:
         type=float,
         help="share of a GPU for each actor, such as 0.25; 0: actors on CPUs (default: as the learner)",
     )
-    actors.add_argument("--apart", action="store_true", help="keep actors off the node of the learner (Ray)")
+    actors.add_argument(
+        "--exclude-driver-node", action="store_true", help="keep actors off the node of the learner (Ray)"
+    )
     parser.add_argument("--tensorboard", action="store_true", help="also write metrics for TensorBoard")
     parser.add_argument("--print-config", action="store_true", help="print the configuration as TOML and exit")
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end, without progress output")
@@ -159,15 +161,15 @@ def make_executor(arguments: argparse.Namespace) -> Executor | None:
     kind = arguments.executor or ("ray" if arguments.ray else "processes" if given else "in-process")
     if arguments.ray and kind != "ray":
         raise InvalidArgumentError(f"--ray: the executor is {kind}, not ray")
-    if arguments.apart and kind != "ray":
-        raise InvalidArgumentError("--apart needs --ray: other executors have only this machine")
+    if arguments.exclude_driver_node and kind != "ray":
+        raise InvalidArgumentError("--exclude-driver-node needs --ray: other executors have only this machine")
     if kind == "in-process":
         if given:
             raise InvalidArgumentError("--actors, --actor-cpus and --actor-gpus need --executor processes or ray")
         return None
     if kind == "processes":
         return ProcessExecutor(**given)
-    return RayExecutor(address=arguments.ray or "local", apart=arguments.apart, **given)
+    return RayExecutor(address=arguments.ray or "local", exclude_driver_node=arguments.exclude_driver_node, **given)
 
 
 def next_step(config: Config, out: str, factory: Any) -> tuple[list[str] | None, str]:

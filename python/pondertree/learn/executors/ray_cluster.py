@@ -58,7 +58,7 @@ class RayExecutor(Executor):
     """CPUs of an actor: its threads for the network and the search."""
     gpus: float | None = None
     """Share of a GPU for each actor, 0 for none; None: with a learner on a GPU, an equal share of the cluster's."""
-    apart: bool = False
+    exclude_driver_node: bool = False
     """Keep actors off the node of the driver, whose CPUs and GPUs are the learner's."""
     object_store: int = OBJECT_STORE_BYTES
     """Size of the object store of a local cluster in bytes; more is spilled to the scratch folder of the run."""
@@ -75,8 +75,10 @@ class RayExecutor(Executor):
                 f"address must be local, auto, or HOST:PORT of a cluster whose node this machine is, "
                 f"not {validation.shown(self.address)} (Ray Client addresses are not supported)"
             )
-        if self.apart and self.address == "local":
-            raise InvalidArgumentError("apart needs a cluster of several nodes: a local one has only this machine")
+        if self.exclude_driver_node and self.address == "local":
+            raise InvalidArgumentError(
+                "exclude_driver_node needs a cluster of several nodes: a local one has only this machine"
+            )
 
     def open(self, scratch: Path) -> Pool:
         """Connects to the cluster, or starts one."""
@@ -176,7 +178,7 @@ class RayPool(Pool):
             "max_restarts": 0,
             "max_task_retries": 0,
         }
-        if self._executor.apart:
+        if self._executor.exclude_driver_node:
             options["label_selector"] = {"ray.io/node-id": f"!{self.ray.get_runtime_context().get_node_id()}"}
         packed = self.ray.cloudpickle.dumps((make, setup))
         handle = self.ray.remote(ActorHost).options(**options).remote(own_version(), packed, *blobs)
@@ -193,7 +195,7 @@ class RayPool(Pool):
             return self._executor.gpus
         own = self.ray.get_runtime_context().get_node_id()
         nodes = [node for node in self.ray.nodes() if node["Alive"]]
-        if self._executor.apart:
+        if self._executor.exclude_driver_node:
             nodes = [node for node in nodes if node["NodeID"] != own]
         return equal_share(self._executor.actors + 1, sum(int(node["Resources"].get("GPU", 0)) for node in nodes))
 
