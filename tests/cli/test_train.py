@@ -264,7 +264,7 @@ def test_time_limit_ends_a_cycle_of_self_play(tmp_path: Path, tiny: Path, capsys
         ("--executor processes", "ProcessExecutor(actors=2"),
         (
             "--ray auto --actors 5 --actor-gpus 0.5 --exclude-driver-node",
-            "RayExecutor(address='auto', actors=5, cpus=1.0, gpus=0.5, ap",
+            "RayExecutor(address='auto', actors=5, cpus=1.0, gpus=0.5, exclude_driver_node=True",
         ),
         ("--executor ray --actor-cpus 2", "RayExecutor(address='local', actors=2, cpus=2.0"),
     ],
