@@ -33,6 +33,7 @@ def cluster() -> Iterator[Any]:
         "RAY_AUTH_TOKEN": "0" * 64,
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # loopback alone
+        "RAY_worker_niceness": "0",  # otherwise actors starve beside other tests
     }
     with pytest.MonkeyPatch.context() as patch:
         # Ray reads these when it is imported, and its processes inherit them.

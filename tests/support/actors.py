@@ -108,12 +108,14 @@ class FailsInActors:
 
 
 class Counter:
-    """An actor that adds."""
+    """An actor that adds, with a heartbeat before."""
 
     def __init__(self, number: int) -> None:
         self.number = number
+        self.heartbeat: Callable[[], None] = lambda: None
 
     def add(self, number: int) -> int:
+        self.heartbeat()
         self.number += number
         return self.number
 

@@ -77,6 +77,12 @@ def add_arguments(commands: Commands) -> None:
         help="share of a GPU for each actor, such as 0.25; 0: actors on CPUs (default: as the learner)",
     )
     actors.add_argument(
+        "--actor-timeout",
+        metavar="SECONDS",
+        type=float,
+        help="least seconds of silence after which an actor is replaced (default: 120)",
+    )
+    actors.add_argument(
         "--exclude-driver-node", action="store_true", help="keep actors off the node of the learner (Ray)"
     )
     parser.add_argument("--tensorboard", action="store_true", help="also write metrics for TensorBoard")
@@ -156,7 +162,7 @@ def make_executor(arguments: argparse.Namespace) -> Executor | None:
     """Returns the executor that the arguments describe; None for self-play in this process."""
     from pondertree.learn import ProcessExecutor, RayExecutor
 
-    names = {"actors": "actors", "cpus": "actor_cpus", "gpus": "actor_gpus"}
+    names = {"actors": "actors", "cpus": "actor_cpus", "gpus": "actor_gpus", "timeout": "actor_timeout"}
     given = {name: getattr(arguments, typed) for name, typed in names.items() if getattr(arguments, typed) is not None}
     kind = arguments.executor or ("ray" if arguments.ray else "processes" if given else "in-process")
     if arguments.ray and kind != "ray":
@@ -165,7 +171,7 @@ def make_executor(arguments: argparse.Namespace) -> Executor | None:
         raise InvalidArgumentError("--exclude-driver-node needs --ray: other executors have only this machine")
     if kind == "in-process":
         if given:
-            raise InvalidArgumentError("--actors, --actor-cpus and --actor-gpus need --executor processes or ray")
+            raise InvalidArgumentError("--actors and --actor-... need --executor processes or ray")
         return None
     if kind == "processes":
         return ProcessExecutor(**given)

@@ -49,17 +49,17 @@ def test_lines_are_durable_when_written(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 class FullDisk(io.FileIO):
-    """A file with room for ten more bytes."""
+    """A file on a disk with ten free bytes."""
 
     def __init__(self, path: Path, mode: str) -> None:
         super().__init__(path, mode)
-        self.room = 10
+        self.free = 10
 
     def write(self, content: object) -> int:
-        data = bytes(content)[: self.room]  # type: ignore[call-overload]
+        data = bytes(content)[: self.free]  # type: ignore[call-overload]
         if not data:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        self.room -= len(data)
+        self.free -= len(data)
         return super().write(data)
 
     def close(self) -> None:

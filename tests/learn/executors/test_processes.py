@@ -14,14 +14,15 @@ from pondertree.learn.executors import Pool, ProcessExecutor, Reply
 from pondertree.learn.executors.processes import ProcessActor
 
 
-def wait(pool: Pool, kind: str) -> Reply:
-    """Returns the first reply of this kind."""
+def replies(pool: Pool, kind: str) -> list[Reply]:
+    """Returns the replies up to the first of this kind."""
+    found: list[Reply] = []
     deadline = time.monotonic() + 60.0
     while time.monotonic() < deadline:
-        for reply in pool.poll(0.05):
-            if reply.kind == kind:
-                return reply
-    raise AssertionError(f"no reply is {kind}")
+        found += pool.poll(0.05)
+        if found and found[-1].kind == kind:
+            return found
+    raise AssertionError(f"no reply is {kind}: {found}")
 
 
 def test_pipe_of_a_dead_actor_is_closed_by_the_thread_that_sends(tmp_path: Path) -> None:
@@ -29,16 +30,17 @@ def test_pipe_of_a_dead_actor_is_closed_by_the_thread_that_sends(tmp_path: Path)
     with ProcessExecutor(actors=1).open(tmp_path) as pool:
         actor = pool.launch(Counter, 3)
         assert isinstance(actor, ProcessActor)
-        wait(pool, "ready")
+        replies(pool, "ready")
         actor.call("add", 4)
-        assert wait(pool, "value").value == 7
+        found = replies(pool, "value")
+        assert [(reply.kind, reply.value) for reply in found] == [("heartbeat", None), ("value", 7)]
         assert actor.pid is not None
         os.kill(actor.pid, signal.SIGKILL)
         actor._thread.join(30.0)
         # The reader has ended; a send in this thread may still use the descriptor.
         assert not actor._worker.connection.closed
         actor.call("add", 1)
-        assert wait(pool, "died").value == "its process ended (exit code -9)"
+        assert replies(pool, "died")[-1].value == "its process ended (exit code -9)"
         assert actor._worker.connection.closed
         actor.call("add", 1)
         actor.kill()

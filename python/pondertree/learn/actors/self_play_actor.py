@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -51,6 +52,8 @@ class SelfPlayActor:
         self._version = -1
         self.cut = threading.Event()
         """Set by the driver's thread: the batch ends after the current move."""
+        self.heartbeat: Callable[[], None] | None = None
+        """Called after each move of all games, where the executor sets it."""
         self._stream: Any = None
         self.self_play.restore(list(state.games), state.self_play)
         self.self_play.begin(frozenset(number for number in setup.known if lease_of(number) == state.lease))
@@ -78,6 +81,8 @@ class SelfPlayActor:
                     break
                 finished += self.play_move(task.version)
                 moves += 1
+                if self.heartbeat is not None:
+                    self.heartbeat()
         return Shard(
             task.id,
             task.version,

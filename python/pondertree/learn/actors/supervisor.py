@@ -34,9 +34,11 @@ MAX_IN_FLIGHT = 2
 MAX_ERRORS, MAX_DEATHS = 3, 10
 #: Seconds before the second replacement in a row, doubled for each further one up to the largest.
 FIRST_DELAY, LARGEST_DELAY = 0.5, 10.0
-#: A silent actor is replaced after its timeout, or after this many times the longest batch so far; while it starts,
-#: after this many seconds at least.
+#: A silent actor is replaced after its timeout, or after this many times its estimated interval between replies if that
+#: is longer; before its first reply to a task, after this many timeouts; while it starts, after this many seconds at
+#: least. The estimate is the longest interval, which decays by a factor with each reply.
 PATIENT_FACTOR, START_TIMEOUT = 10.0, 120.0
+INTERVAL_DECAY = 0.9
 
 
 class Weights(NamedTuple):
@@ -65,7 +67,9 @@ class Slot:
     tasks: deque[Task] = field(default_factory=deque)
     """Tasks without a reply, oldest first."""
     waiting_since: float = 0.0
-    """When the last reply came, or the oldest task was sent."""
+    """When the last reply or heartbeat came, or the oldest task was sent."""
+    interval: float | None = None
+    """Estimated seconds between replies or heartbeats in a task; None before the first."""
     retry_at: float = 0.0
     launches: int = 0
     errors: int = 0
@@ -121,7 +125,6 @@ class Supervisor:
         self._error: BaseException | None = None
         self._drained: list[Shard] = []
         self._weights: Weights | None = None
-        self._longest = 0.0
         self.is_allowed = True
         """Whether further asynchronous batches may begin: the back-pressure of the learner."""
 
@@ -308,7 +311,12 @@ class Supervisor:
             slot = next((slot for slot in self.slots if slot.actor is reply.actor), None)
             if slot is None:  # of an actor that was replaced
                 continue
-            slot.waiting_since = time.monotonic()
+            now = time.monotonic()
+            if slot.tasks and reply.kind in ("value", "heartbeat"):
+                slot.interval = max(now - slot.waiting_since, INTERVAL_DECAY * (slot.interval or 0.0))
+            slot.waiting_since = now
+            if reply.kind == "heartbeat":
+                continue
             if reply.kind == "ready":
                 slot.is_ready = True
                 self._send(slot)
@@ -344,7 +352,6 @@ class Supervisor:
         slot.busy += shard.seconds
         slot.version = shard.version
         slot.false_positive_rate = shard.false_positive_rate
-        self._longest = max(self._longest, shard.seconds)
         if shard.state is not None:
             slot.state = shard.state
         newest = self._weights.version if self._weights is not None else shard.version
@@ -407,7 +414,7 @@ class Supervisor:
         if not self._executor.is_remote:
             return
         now = time.monotonic()
-        patience = max(self._executor.timeout, PATIENT_FACTOR * self._longest)
+        timeout = self._executor.timeout
         for slot in self.slots:
             if slot.quarantined:
                 continue
@@ -416,9 +423,12 @@ class Supervisor:
                     self._launch(slot)
                 continue
             silence = now - slot.waiting_since
+            patience = (
+                PATIENT_FACTOR * timeout if slot.interval is None else max(timeout, PATIENT_FACTOR * slot.interval)
+            )
             if slot.is_ready and slot.tasks and silence > patience:
                 self._after_death(slot, f"no reply for {silence:.0f} s")
-            elif not slot.is_ready and silence > max(patience, START_TIMEOUT):
+            elif not slot.is_ready and silence > max(timeout, START_TIMEOUT):
                 self.report(
                     f"self-play actor {slot.index} has not started in {silence:.0f} s: "
                     "is there a machine with the CPUs and GPUs that it needs?"

@@ -21,7 +21,7 @@ from pondertree.errors import InvalidArgumentError, PondertreeError
 PROTOCOL = 1
 #: The index of the evaluation actor, where devices are chosen.
 EVALUATION = -1
-#: Seconds that an executor's actors have by default for a batch of self-play, and for an evaluation.
+#: Default for the least seconds of silence after which an actor is replaced, and for the seconds of an evaluation.
 TIMEOUT, EVALUATION_TIMEOUT = 120.0, 3600.0
 
 
@@ -60,8 +60,8 @@ class Reply(NamedTuple):
 
     actor: Actor
     kind: str
-    """"ready" (it was made), "value" (of a call), "error" (raised by a call), or, as its last, "failed" (it could not
-    be made) or "died"."""
+    """"ready" (it was made), "heartbeat" (its `heartbeat` was called), "value" (of a call), "error" (raised by
+    a call), or, as its last, "failed" (it could not be made) or "died"."""
     value: Any
     """The value; the exception in this process; of an actor in another process, the text of the error or reason."""
 

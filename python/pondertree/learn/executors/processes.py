@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import math
 import pickle
 import queue
 import tempfile
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -34,6 +36,9 @@ from pondertree.learn.executors.base import (
 )
 from pondertree.match.processes import EXIT_TIMEOUT, WorkerProcess, prepare_worker
 
+#: Least seconds between two heartbeats of an actor.
+HEARTBEAT_SECONDS = 1.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessExecutor(Executor):
@@ -46,7 +51,7 @@ class ProcessExecutor(Executor):
     gpus: float | None = None
     """Share of a GPU for each actor, 0 for none; None: the learner's device."""
     timeout: float = TIMEOUT
-    """Seconds without a reply after which an actor is replaced."""
+    """Least seconds of silence after which an actor is replaced."""
     evaluation_timeout: float = EVALUATION_TIMEOUT
     """Seconds after which an evaluation is given up."""
 
@@ -225,6 +230,21 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+class Heartbeat:
+    """Tells the driver that a call proceeds, at most once a second."""
+
+    def __init__(self, pipe: connection.Connection) -> None:
+        self._pipe = pipe
+        self._sent_at = -math.inf
+
+    def __call__(self) -> None:
+        """Sends a message, from the thread that runs the call."""
+        now = time.monotonic()
+        if now - self._sent_at >= HEARTBEAT_SECONDS:
+            self._sent_at = now
+            self._pipe.send(("heartbeat", None))
+
+
 def serve(pipe: connection.Connection, module: bytes) -> None:
     """The main loop of an actor's process, which receives the actor first; ends on SIGTERM or with its parent.
 
@@ -242,6 +262,8 @@ def serve(pipe: connection.Connection, module: bytes) -> None:
             try:
                 make, setup, blobs = pickle.loads(content)
                 target = make(setup, *blobs)
+                if hasattr(target, "heartbeat"):
+                    target.heartbeat = Heartbeat(pipe)
             except Exception as error:
                 wrong = error_text(error)
         pipe.send(("failed", wrong) if wrong else ("ready", None))
