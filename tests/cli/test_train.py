@@ -263,8 +263,8 @@ def test_time_limit_ends_a_cycle_of_self_play(tmp_path: Path, tiny: Path, capsys
         ("--actors 3", "ProcessExecutor(actors=3, cpus=1.0, gpus=None"),
         ("--executor processes", "ProcessExecutor(actors=2"),
         (
-            "--ray auto --actors 5 --actor-gpus 0.5 --apart",
-            "RayExecutor(address='auto', actors=5, cpus=1.0, gpus=0.5, ap",
+            "--ray auto --actors 5 --actor-gpus 0.5 --exclude-driver-node",
+            "RayExecutor(address='auto', actors=5, cpus=1.0, gpus=0.5, exclude_driver_node=True",
         ),
         ("--executor ray --actor-cpus 2", "RayExecutor(address='local', actors=2, cpus=2.0"),
     ],
@@ -281,8 +281,8 @@ def test_arguments_choose_executor(typed: str, expected: str | None) -> None:
         ("--ray auto --executor processes", "--ray: the executor is processes"),
         ("--ray=", "address must be local, auto, or HOST:PORT"),
         ("--executor in-process --actors 2", "need --executor processes or ray"),
-        ("--apart --actors 2", "--apart needs --ray"),
-        ("--ray local --apart", "apart needs a cluster"),
+        ("--exclude-driver-node --actors 2", "--exclude-driver-node needs --ray"),
+        ("--ray local --exclude-driver-node", "exclude_driver_node needs a cluster"),
         ("--actors 2 --actor-gpus 3", "gpus must be at most 1"),
     ],
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.actors import FailsElsewhere, Observer, kill, leftovers, quick, run_observed
+from tests.support.actors import FailsInActors, Observer, kill, leftovers, quick, run_observed
 from tests.support.learning import GYM, Killed, Stopper, digest, numbers_of, small, small_muzero
 
 pytest.importorskip("torch")
@@ -195,7 +195,7 @@ def test_stopped_actor_does_not_stall_the_learner_and_is_replaced(
 def test_actor_that_always_raises_ends_the_run_with_its_message(tmp_path: Path) -> None:
     observer = Observer()
     with pytest.raises(TrainingError, match=r"no self-play actor is left.*robot is not connected to this machine"):
-        run_observed(small(tmp_path).with_values(game="x:y", steps=5), observer, factory=FailsElsewhere, executor=ONE)
+        run_observed(small(tmp_path).with_values(game="x:y", steps=5), observer, factory=FailsInActors, executor=ONE)
     assert any("actor 0 is quarantined" in note for note in observer.notes)
 
 
@@ -203,7 +203,7 @@ def test_game_that_cannot_be_sent_is_reported(tmp_path: Path) -> None:
     from pondertree.errors import UsageError
 
     with pytest.raises(UsageError, match="the game cannot be sent to another process"):
-        train(small(tmp_path).with_values(steps=5), factory=lambda: FailsElsewhere(), executor=ONE)
+        train(small(tmp_path).with_values(steps=5), factory=lambda: FailsInActors(), executor=ONE)
     assert not list(tmp_path.iterdir())
 
 

@@ -33,6 +33,7 @@ def cluster() -> Iterator[Any]:
         "RAY_AUTH_TOKEN": "0" * 64,
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # loopback alone
+        "RAY_worker_niceness": "0",  # otherwise actors starve beside other tests
     }
     with pytest.MonkeyPatch.context() as patch:
         # Ray reads these when it is imported, and its processes inherit them.
@@ -103,11 +104,11 @@ def test_actors_keep_off_the_learner_s_node(cluster: Any, tmp_path: Path, monkey
     def place(supervisor: Any) -> None:
         from ray._private.state import actors
 
-        alive = [one for one in actors().values() if one["State"] == "ALIVE" and one["ActorClassName"] == "Shell"]
+        alive = [one for one in actors().values() if one["State"] == "ALIVE" and one["ActorClassName"] == "ActorHost"]
         pids.extend(one["Pid"] for one in alive if one["Address"]["NodeID"] == own)
         assert alive
 
-    executor = RayExecutor(address=cluster.address, actors=1, apart=True)
+    executor = RayExecutor(address=cluster.address, actors=1, exclude_driver_node=True)
     run_observed(small(tmp_path, steps=30), Observer(place, after=1), executor=executor)
     assert pids == []
 
@@ -153,7 +154,7 @@ def test_local_cluster_listens_on_loopback_with_a_token_and_ends_with_its_driver
         process.communicate()
     # Agents of Ray, which run no code of ours, may outlive their node for some minutes.
     ours = [pid for pid in family if b"Agent" not in names[pid]]
-    assert any(b"Shell" in names[pid] for pid in ours)
+    assert any(b"ActorHost" in names[pid] for pid in ours)
     deadline = time.monotonic() + 60.0
     while any(is_alive(pid) for pid in ours) and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -221,8 +222,8 @@ def listening_beyond_loopback(pids: list[int]) -> list[str]:
 def test_invalid_ray_options_are_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="Ray Client addresses are not supported"):
         RayExecutor(address="ray://127.0.0.1:10001")
-    with pytest.raises(InvalidArgumentError, match="apart needs a cluster of several nodes"):
-        RayExecutor(apart=True)
+    with pytest.raises(InvalidArgumentError, match="exclude_driver_node needs a cluster of several nodes"):
+        RayExecutor(exclude_driver_node=True)
 
 
 def test_missing_or_old_ray_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

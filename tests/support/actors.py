@@ -83,7 +83,7 @@ def kill(process: int | None, number: int = signal.SIGKILL) -> None:
     os.kill(process, number)
 
 
-class FailsElsewhere:
+class FailsInActors:
     """A game that only the driver's process can play."""
 
     num_actions, num_players, to_play = 2, 1, 0
@@ -95,10 +95,10 @@ class FailsElsewhere:
     def legal_actions(self) -> list[int]:
         return [0, 1]
 
-    def play(self, action: int) -> FailsElsewhere:
+    def play(self, action: int) -> FailsInActors:
         if multiprocessing.parent_process() is not None:
             raise RuntimeError("the robot is not connected to this machine")
-        return FailsElsewhere(self.moves + 1)
+        return FailsInActors(self.moves + 1)
 
     def returns(self) -> list[float]:
         return [0.5]

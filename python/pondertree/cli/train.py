@@ -82,7 +82,9 @@ def add_arguments(commands: Commands) -> None:
         type=float,
         help="least seconds of silence after which an actor is replaced (default: 120)",
     )
-    actors.add_argument("--apart", action="store_true", help="keep actors off the node of the learner (Ray)")
+    actors.add_argument(
+        "--exclude-driver-node", action="store_true", help="keep actors off the node of the learner (Ray)"
+    )
     parser.add_argument("--tensorboard", action="store_true", help="also write metrics for TensorBoard")
     parser.add_argument("--print-config", action="store_true", help="print the configuration as TOML and exit")
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end, without progress output")
@@ -165,15 +167,16 @@ def make_executor(arguments: argparse.Namespace) -> Executor | None:
     kind = arguments.executor or ("ray" if arguments.ray is not None else "processes" if given else "in-process")
     if arguments.ray is not None and kind != "ray":
         raise InvalidArgumentError(f"--ray: the executor is {kind}, not ray")
-    if arguments.apart and kind != "ray":
-        raise InvalidArgumentError("--apart needs --ray: other executors have only this machine")
+    if arguments.exclude_driver_node and kind != "ray":
+        raise InvalidArgumentError("--exclude-driver-node needs --ray: other executors have only this machine")
     if kind == "in-process":
         if given:
             raise InvalidArgumentError("--actors and --actor-... need --executor processes or ray")
         return None
     if kind == "processes":
         return ProcessExecutor(**given)
-    return RayExecutor(address="local" if arguments.ray is None else arguments.ray, apart=arguments.apart, **given)
+    address = "local" if arguments.ray is None else arguments.ray
+    return RayExecutor(address=address, exclude_driver_node=arguments.exclude_driver_node, **given)
 
 
 def next_step(config: Config, out: str, factory: Any) -> tuple[list[str] | None, str]:

@@ -1,7 +1,7 @@
 """Actors of a training: self-play and evaluation, and the supervisor that runs them on an executor. Needs PyTorch."""
 
 from pondertree.learn.actors.evaluation_actor import RemoteEvaluation
-from pondertree.learn.actors.messages import ActorSetup, ActorState, Shard, ShardId
+from pondertree.learn.actors.messages import ActorSetup, ActorState, Shard, ShardId, setup_for
 from pondertree.learn.actors.self_play_actor import LiveWeights, SelfPlayActor, make_self_play_actor
 from pondertree.learn.actors.supervisor import Supervisor
 
@@ -15,4 +15,5 @@ __all__ = [
     "ShardId",
     "Supervisor",
     "make_self_play_actor",
+    "setup_for",
 ]

@@ -17,18 +17,20 @@ from pondertree.networks import player_bytes, player_of_bytes
 
 #: Attempts at an evaluation whose actor dies or raises.
 MAX_ATTEMPTS = 3
+#: Seconds after which an actor that has not started is reported.
+START_TIMEOUT = 120.0
 
 
 class FilesInMemory:
     """Files that are sent with a request, and those that an evaluation writes."""
 
-    def __init__(self, given: dict[str, bytes]) -> None:
-        self._given = given
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self._files = files
         self.written: dict[str, bytes] = {}
 
     def read(self, name: str) -> bytes | None:
         """Returns the content of a given file; None if there is none."""
-        return self._given.get(name)
+        return self._files.get(name)
 
     def write(self, name: str, content: bytes) -> None:
         """Keeps a file for the reply."""
@@ -44,11 +46,11 @@ class EvaluationActor:
 
     def evaluate(self, request: Blob) -> EvaluationReply:
         """Evaluates the player of an `EvaluationRequest`."""
-        asked: EvaluationRequest = request.get()
-        files = FilesInMemory(asked.earlier)
-        player = player_of_bytes(asked.player)[0].to(self._setup.device)
-        evaluator = PlayerEvaluator(self._spec, self._setup.config, files, asked.lines)
-        return EvaluationReply(evaluator.evaluate(player, asked.counters), files.written)
+        wanted: EvaluationRequest = request.get()
+        files = FilesInMemory(wanted.earlier)
+        player = player_of_bytes(wanted.player)[0].to(self._setup.device)
+        evaluator = PlayerEvaluator(self._spec, self._setup.config, files, wanted.lines)
+        return EvaluationReply(evaluator.evaluate(player, wanted.counters), files.written)
 
 
 def make_evaluation_actor(setup: ActorSetup) -> EvaluationActor:
@@ -79,7 +81,11 @@ class RemoteEvaluation:
         self._counters: Counters | None = None
         self._request: Blob | None = None
         self._attempts = 0
-        self._deadline = 0.0
+        self._is_ready = False
+        self._is_reported = False
+        """Whether it was reported that the actor does not start."""
+        self._began = 0.0
+        """When the actor was ready or, before, launched."""
 
     @property
     def is_busy(self) -> bool:
@@ -102,8 +108,9 @@ class RemoteEvaluation:
 
     def _ask(self) -> None:
         self._attempts += 1
-        self._deadline = time.monotonic() + self._executor.evaluation_timeout
+        self._began = time.monotonic()
         if self._actor is None:
+            self._is_ready = self._is_reported = False
             self._actor = self._pool.launch(make_evaluation_actor, self._setup)
         self._actor.call("evaluate", self._request)
 
@@ -111,13 +118,16 @@ class RemoteEvaluation:
         """Returns the evaluation if it is done, or once it is done or given up with `wait`."""
         while self._counters is not None:
             for reply in self._pool.poll(0.05 if wait else 0.0):
-                if reply.actor is not self._actor or reply.kind == "ready":
+                if reply.actor is not self._actor:
                     continue
-                if reply.kind == "value":
+                if reply.kind == "ready":
+                    self._is_ready, self._began = True, time.monotonic()
+                elif reply.kind == "value":
                     return self._complete(reply.value)
-                self._fail(reply.value)
-            if self._counters is not None and time.monotonic() > self._deadline:
-                self._fail(f"it took longer than {self._executor.evaluation_timeout:,.0f} s")
+                else:
+                    self._fail(reply.value)
+            if self._counters is not None:
+                self._check_time(time.monotonic() - self._began)
             if not wait:
                 break
         return None
@@ -129,6 +139,19 @@ class RemoteEvaluation:
         completed = CompletedEvaluation(reply.evaluation, self._counters)
         self._counters = self._request = None
         return completed
+
+    def _check_time(self, passed: float) -> None:
+        limit = self._executor.evaluation_timeout
+        if not self._is_ready and passed > START_TIMEOUT and not self._is_reported:
+            self._is_reported = True
+            self._report(
+                f"the evaluation actor has not started in {passed:.0f} s: "
+                "is there a machine with the CPUs and GPUs that it needs?"
+            )
+        if passed > limit:
+            if not self._is_ready:  # neither would another one start
+                self._attempts = MAX_ATTEMPTS
+            self._fail(f"it took longer than {limit:,.0f} s{'' if self._is_ready else ' to start'}")
 
     def _fail(self, reason: str) -> None:
         if self._actor is not None:

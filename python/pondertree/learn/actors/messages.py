@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from pondertree.learn.config import Config
 from pondertree.learn.data import EncodedGames, GameRecord
-from pondertree.learn.executors import Blob
+from pondertree.learn.executors import Blob, Executor
 
 #: A lease is a range of this many game numbers, so that actors never start the same game.
 GAMES_PER_LEASE = 1 << 32
@@ -50,11 +50,19 @@ class ActorSetup:
     threads: int
     paths: tuple[str, ...] = ()
     """The driver's module search path."""
-    index: int = 0
     known: frozenset[int] = frozenset()
     """Numbers of stored games, whose unfinished copies are dropped."""
     encode: bool = True
     """Whether shards are encoded, to be sent to another process."""
+
+
+def setup_for(executor: Executor, setup: ActorSetup, index: int) -> ActorSetup:
+    """Returns the setup of actor `index`: its device, and on a CPU the search threads that the executor gives it."""
+    if not executor.is_remote:
+        return setup
+    device = executor.device_of(index, setup.device)
+    workers = executor.threads if device == "cpu" else 1
+    return replace(setup, device=device, config=setup.config.with_values(self_play={"workers": workers}))
 
 
 class ShardId(NamedTuple):

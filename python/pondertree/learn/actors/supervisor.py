@@ -15,7 +15,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from pondertree.errors import TrainingError
-from pondertree.learn.actors.messages import ActorSetup, ActorState, Shard, ShardId, Task, empty_state, lease_of
+from pondertree.learn.actors.messages import (
+    ActorSetup,
+    ActorState,
+    Shard,
+    ShardId,
+    Task,
+    empty_state,
+    lease_of,
+    setup_for,
+)
 from pondertree.learn.data import EncodedGames, GameRecord
 from pondertree.learn.executors import Actor, Blob, Executor, LocalActor, Pool, Reply
 
@@ -203,7 +212,7 @@ class Supervisor:
     # State.
 
     def states(self) -> list[ActorState]:
-        """Returns the states for a checkpoint. Asynchronous actors elsewhere lose their unfinished games."""
+        """Returns the states for a checkpoint. Asynchronous actors in other processes lose their unfinished games."""
         if self._is_synchronous:
             return [slot.stored_state for slot in self.slots if slot.stored_state is not None]
         if not self._executor.is_remote:
@@ -239,6 +248,13 @@ class Supervisor:
             for slot in self.slots
         }
 
+    def end_self_play(self) -> None:
+        """Ends actors in other processes; their CPUs and GPUs are free then."""
+        for slot in self.slots:
+            if self._executor.is_remote and slot.actor is not None:
+                slot.actor.kill()
+                slot.actor, slot.is_ready = None, False
+
     def close(self) -> None:
         """Ends the actors."""
         self._pool.close()
@@ -261,10 +277,9 @@ class Supervisor:
             slot.number = 0
         slot.stored_state = slot.stored_state or slot.state
         slot.lease = slot.state.lease
-        device = self._executor.device_of(slot.index, self._setup.device)
         slot.content = self._pool.put(slot.state)
         slot.is_ready = False
-        slot.actor = self._pool.launch(self._make, replace(self._setup, index=slot.index, device=device), slot.content)
+        slot.actor = self._pool.launch(self._make, setup_for(self._executor, self._setup, slot.index), slot.content)
         slot.waiting_since = time.monotonic()
         slot.launches += 1
 

@@ -7,6 +7,7 @@ return nothing: `poll` returns replies in the order of their arrival, and neithe
 from __future__ import annotations
 
 import sys
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
 from pondertree import __version__, validation
-from pondertree.errors import InvalidArgumentError
+from pondertree.errors import InvalidArgumentError, PondertreeError
 
 #: Version of the messages between the driver and its actors.
 PROTOCOL = 1
@@ -62,7 +63,7 @@ class Reply(NamedTuple):
     """"ready" (it was made), "heartbeat" (its `heartbeat` was called), "value" (of a call), "error" (raised by
     a call), or, as its last, "failed" (it could not be made) or "died"."""
     value: Any
-    """The value; the exception in this process; the text of an error or of the reason elsewhere."""
+    """The value; the exception in this process; of an actor in another process, the text of the error or reason."""
 
 
 class Pool(ABC):
@@ -142,3 +143,18 @@ def version_error(driver: str) -> str:
     if driver == own:
         return ""
     return f"the driver runs {driver}, but this actor {own}: install the same version on all machines"
+
+
+def run_call(target: Any, method: str, arguments: tuple[Any, ...]) -> tuple[str, Any]:
+    """Calls a method: ("value", its value) or ("error", the text of its exception)."""
+    try:
+        return "value", getattr(target, method)(*arguments)
+    except Exception as error:
+        return "error", error_text(error)
+
+
+def error_text(error: Exception) -> str:
+    """Returns the message of an exception, with its traceback unless it is one of ours."""
+    if isinstance(error, PondertreeError):
+        return f"{type(error).__name__}: {error}"
+    return "".join(traceback.format_exception(error)).strip()

@@ -18,8 +18,9 @@ from pondertree.learn.executors.base import Actor, Blob, Content, Executor, Pool
 class InProcessExecutor(Executor):
     """Self-play in this process. Exceptions of the actor end the training."""
 
-    threaded: bool = False
-    """Whether calls run in a thread, concurrently with the driver; otherwise `poll` runs them."""
+    threaded: bool | None = None
+    """Whether calls run in a thread, concurrently with the driver; otherwise `poll` runs them. None: in a training
+    whose self-play and optimisation are concurrent."""
     is_remote = False
 
     def open(self, scratch: Path) -> Pool:
@@ -30,7 +31,7 @@ class InProcessExecutor(Executor):
 class LocalActor(Actor):
     """An actor in this process."""
 
-    def __init__(self, target: Any, calls: Callable[[Callable[[], Reply] | None], None]) -> None:
+    def __init__(self, target: Any, calls: Callable[[Callable[[], Reply]], None]) -> None:
         self.target = target
         """The object itself."""
         self._queue = calls
@@ -51,13 +52,9 @@ class LocalPool(Pool):
 
     def launch(self, make: Callable[..., Any], setup: Any, *blobs: Blob) -> Actor:
         """Makes the actor."""
-        actor = LocalActor(make(setup, *blobs), self._add)
+        actor = LocalActor(make(setup, *blobs), self._calls.append)
         self._calls.append(lambda: Reply(actor, "ready", None))
         return actor
-
-    def _add(self, call: Callable[[], Reply] | None) -> None:
-        if call is not None:
-            self._calls.append(call)
 
     def poll(self, timeout: float) -> list[Reply]:
         """Runs the first queued call and returns its reply."""

@@ -1,7 +1,8 @@
-"""An executor with a process for each actor, on this machine."""
+"""An executor with a process for each actor, on this machine, and a spare process for the next one to be replaced."""
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
 import pickle
@@ -9,7 +10,6 @@ import queue
 import tempfile
 import threading
 import time
-import traceback
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,7 +18,7 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
-from pondertree.errors import PondertreeError, StorageError, UsageError
+from pondertree.errors import InvalidArgumentError, StorageError, UsageError
 from pondertree.learn.executors.base import (
     EVALUATION,
     EVALUATION_TIMEOUT,
@@ -29,7 +29,9 @@ from pondertree.learn.executors.base import (
     Pool,
     Reply,
     check_executor,
+    error_text,
     own_version,
+    run_call,
     version_error,
 )
 from pondertree.match.processes import EXIT_TIMEOUT, WorkerProcess, prepare_worker
@@ -58,6 +60,14 @@ class ProcessExecutor(Executor):
 
     def open(self, scratch: Path) -> Pool:
         """Returns a new pool; weights are stored below `scratch`."""
+        if self.gpus:
+            import torch
+
+            needed, present = int((self.actors - 1) * self.gpus + 1e-9) + 1, torch.cuda.device_count()
+            if needed > present:
+                raise InvalidArgumentError(
+                    f"gpus = {self.gpus:g} for {self.actors} actors needs {needed} GPUs, but there are {present}"
+                )
         return ProcessPool(scratch)
 
     def device_of(self, index: int, device: str) -> str:
@@ -89,12 +99,16 @@ class ProcessActor(Actor):
     The thread only reports the end of the pipe: process and pipe belong to the driver's thread, which calls `end`.
     """
 
-    def __init__(self, packed: bytes, replies: queue.SimpleQueue[Reply]) -> None:
-        self._worker = WorkerProcess(serve, packed)
-        self.pid = self._worker.process.pid
+    def __init__(self, worker: WorkerProcess, content: FileBlob, replies: queue.SimpleQueue[Reply]) -> None:
+        """`content` is what the process makes the actor of."""
+        self._worker = worker
+        self._content = content
+        self.pid = worker.process.pid
         self._replies = replies
         self._thread = threading.Thread(target=self._read, name="replies", daemon=True)
         self._thread.start()
+        with suppress(OSError):
+            worker.connection.send(content)
 
     def call(self, method: str, *arguments: Any) -> None:
         """Sends a call; the death of the process is detected when its reply is read."""
@@ -130,7 +144,11 @@ class ProcessActor(Actor):
 
 
 class ProcessPool(Pool):
-    """Actors in processes."""
+    """Actors in processes.
+
+    Once an actor is ready, a spare process imports the module of the actors, which takes seconds with PyTorch: it
+    is the next actor, so that a dead one is replaced without that delay.
+    """
 
     def __init__(self, scratch: Path) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
@@ -138,6 +156,9 @@ class ProcessPool(Pool):
         self._replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
         self._numbers = itertools.count()
         self._actors: set[ProcessActor] = set()
+        self._module = ""
+        """The module of the actors."""
+        self._spare: WorkerProcess | None = None
 
     def launch(self, make: Callable[..., Any], setup: Any, *blobs: Blob) -> Actor:
         """Starts a process."""
@@ -147,9 +168,18 @@ class ProcessPool(Pool):
             raise UsageError(
                 f"the game cannot be sent to another process: {error}. Its class or factory must be importable"
             ) from None
-        actor = ProcessActor(packed, self._replies)
+        self._module = make.__module__
+        actor = ProcessActor(self._take_process(), self._write(packed), self._replies)
         self._actors.add(actor)
         return actor
+
+    def _take_process(self) -> WorkerProcess:
+        """Returns the spare process, or a new one if there is none or it died."""
+        spare, self._spare = self._spare, None
+        if spare is None or spare.process.is_alive():
+            return spare or WorkerProcess(serve, b"")
+        spare.end()
+        return WorkerProcess(serve, b"")
 
     def poll(self, timeout: float) -> list[Reply]:
         """Returns the replies so far; releases the processes that ended."""
@@ -158,6 +188,8 @@ class ProcessPool(Pool):
             found.append(self._replies.get(timeout=timeout) if timeout > 0.0 else self._replies.get_nowait())
             while True:
                 found.append(self._replies.get_nowait())
+        if self._spare is None and any(reply.kind == "ready" for reply in found):
+            self._spare = WorkerProcess(serve, self._module.encode())
         return [self._ended(reply) if reply.kind == "died" else reply for reply in found]
 
     def _ended(self, reply: Reply) -> Reply:
@@ -167,9 +199,12 @@ class ProcessPool(Pool):
 
     def put(self, value: Any) -> FileBlob:
         """Writes a file, which is removed with the returned object."""
+        return self._write(pickle.dumps(value))
+
+    def _write(self, content: bytes) -> FileBlob:
         path = Path(self._folder.name, str(next(self._numbers)))
         try:
-            path.write_bytes(pickle.dumps(value))
+            path.write_bytes(content)
         except OSError as error:
             raise StorageError(f"{str(path)!r} cannot be written: {error.strerror}; stored games are intact") from None
         blob = FileBlob(str(path))
@@ -178,6 +213,10 @@ class ProcessPool(Pool):
 
     def close(self) -> None:
         """Kills all processes."""
+        if self._spare is not None:
+            self._spare.process.kill()
+            self._spare.end()
+            self._spare = None
         for actor in self._actors:
             actor.kill()
         for actor in self._actors:
@@ -206,11 +245,17 @@ class Heartbeat:
             self._pipe.send(("heartbeat", None))
 
 
-def serve(pipe: connection.Connection, packed: bytes) -> None:
-    """The main loop of an actor's process; ends on SIGTERM or with its parent."""
+def serve(pipe: connection.Connection, module: bytes) -> None:
+    """The main loop of an actor's process, which receives the actor first; ends on SIGTERM or with its parent.
+
+    A spare process is given the name of a module to import before.
+    """
     prepare_worker()
     try:
-        version, content = pickle.loads(packed)
+        if module:
+            with suppress(Exception):  # reported when the actor is made
+                importlib.import_module(module.decode())
+        version, content = pipe.recv().get()
         wrong = version_error(version)
         target: Any = None
         if not wrong:
@@ -227,18 +272,3 @@ def serve(pipe: connection.Connection, packed: bytes) -> None:
             pipe.send(run_call(target, method, arguments))
     except (EOFError, OSError):
         pass
-
-
-def run_call(target: Any, method: str, arguments: tuple[Any, ...]) -> tuple[str, Any]:
-    """Calls a method: ("value", its value) or ("error", the text of its exception)."""
-    try:
-        return "value", getattr(target, method)(*arguments)
-    except Exception as error:
-        return "error", error_text(error)
-
-
-def error_text(error: Exception) -> str:
-    """Returns the message of an exception, with its traceback unless it is one of ours."""
-    if isinstance(error, PondertreeError):
-        return f"{type(error).__name__}: {error}"
-    return "".join(traceback.format_exception(error)).strip()

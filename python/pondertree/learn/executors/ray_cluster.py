@@ -28,10 +28,11 @@ from pondertree.learn.executors.base import (
     Pool,
     Reply,
     check_executor,
+    error_text,
     own_version,
+    run_call,
     version_error,
 )
-from pondertree.learn.executors.processes import error_text, run_call
 from pondertree.optional import require
 
 #: The oldest supported version: before it, a page in a browser could run code on a cluster (CVE-2025-62593).
@@ -40,6 +41,9 @@ OLDEST_RAY = (2, 52)
 LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 #: Size of the object store of a local cluster in bytes: it holds weights and the shards in flight.
 OBJECT_STORE_BYTES = 512 << 20
+#: Environment variables that were set for a local cluster of this process, and its address while it runs.
+_settings: dict[str, str] = {}
+_local: list[str] = []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +57,8 @@ class RayExecutor(Executor):
     cpus: float = 1.0
     """CPUs of an actor: its threads for the network and the search."""
     gpus: float | None = None
-    """Share of a GPU for each actor, 0 for none; None: with a learner on a GPU, an equal share of one."""
-    apart: bool = False
+    """Share of a GPU for each actor, 0 for none; None: with a learner on a GPU, an equal share of the cluster's."""
+    exclude_driver_node: bool = False
     """Keep actors off the node of the driver, whose CPUs and GPUs are the learner's."""
     object_store: int = OBJECT_STORE_BYTES
     """Size of the object store of a local cluster in bytes; more is spilled to the scratch folder of the run."""
@@ -71,8 +75,10 @@ class RayExecutor(Executor):
                 f"address must be local, auto, or HOST:PORT of a cluster whose node this machine is, "
                 f"not {validation.shown(self.address)} (Ray Client addresses are not supported)"
             )
-        if self.apart and self.address == "local":
-            raise InvalidArgumentError("apart needs a cluster of several nodes: a local one has only this machine")
+        if self.exclude_driver_node and self.address == "local":
+            raise InvalidArgumentError(
+                "exclude_driver_node needs a cluster of several nodes: a local one has only this machine"
+            )
 
     def open(self, scratch: Path) -> Pool:
         """Connects to the cluster, or starts one."""
@@ -84,19 +90,13 @@ class RayExecutor(Executor):
             return "cuda:0" if self.gpus is None and device.startswith("cuda") else "cpu"
         return "cuda:0" if (device.startswith("cuda") and self.gpus is None) or self.gpus else "cpu"
 
-    def gpu_share(self, device: str) -> float:
-        """Returns the share of a GPU of an actor on a device; by default that of each actor and the evaluation."""
-        if device == "cpu":
-            return 0.0
-        return 1.0 / (self.actors + 1) if self.gpus is None else self.gpus
-
     @property
     def threads(self) -> int:
         """Threads of an actor."""
         return max(1, int(self.cpus))
 
 
-class Shell:
+class ActorHost:
     """The class of Ray's actors: makes the object and calls its methods; exceptions are replies."""
 
     def __init__(self, version: str, packed: bytes, *blobs: Blob) -> None:
@@ -146,6 +146,7 @@ class RayActor(Actor):
     def kill(self) -> None:
         """Kills the actor."""
         self._pool.forget(self)
+        self._pool.discard(self)
         with suppress(Exception):
             self._pool.ray.kill(self.handle, no_restart=True)
 
@@ -158,7 +159,14 @@ class RayPool(Pool):
         self._executor = executor
         self._owns_cluster = not self.ray.is_initialized()
         if self._owns_cluster:
-            connect(self.ray, executor, scratch)
+            try:
+                connect(self.ray, executor, scratch)
+            except BaseException:
+                restore_environment()
+                raise
+        else:
+            check_joined(self.ray, executor.address)
+        self._actors: set[RayActor] = set()
         self._waiting: dict[Any, RayActor] = {}
         self._replies: list[Reply] = []
 
@@ -166,26 +174,43 @@ class RayPool(Pool):
         """Creates an actor, which starts once the cluster has its resources."""
         options: dict[str, Any] = {
             "num_cpus": self._executor.cpus,
-            "num_gpus": self._executor.gpu_share(setup.device),
+            "num_gpus": self._gpu_share(setup.device),
             "max_restarts": 0,
             "max_task_retries": 0,
         }
-        if self._executor.apart:
+        if self._executor.exclude_driver_node:
             options["label_selector"] = {"ray.io/node-id": f"!{self.ray.get_runtime_context().get_node_id()}"}
         packed = self.ray.cloudpickle.dumps((make, setup))
-        handle = self.ray.remote(Shell).options(**options).remote(own_version(), packed, *blobs)
+        handle = self.ray.remote(ActorHost).options(**options).remote(own_version(), packed, *blobs)
         actor = RayActor(self, handle)
+        self._actors.add(actor)
         self.submit(actor, "begin")
         return actor
 
+    def _gpu_share(self, device: str) -> float:
+        """Returns the share of a GPU of an actor on a device; the default distributes all actors over the GPUs."""
+        if device == "cpu":
+            return 0.0
+        if self._executor.gpus is not None:
+            return self._executor.gpus
+        own = self.ray.get_runtime_context().get_node_id()
+        nodes = [node for node in self.ray.nodes() if node["Alive"]]
+        if self._executor.exclude_driver_node:
+            nodes = [node for node in nodes if node["NodeID"] != own]
+        return equal_share(self._executor.actors + 1, sum(int(node["Resources"].get("GPU", 0)) for node in nodes))
+
     def submit(self, actor: RayActor, method: str, *arguments: Any) -> None:
-        """Submits a call of the shell."""
+        """Submits a call of the host."""
         try:
             reference = getattr(actor.handle, method).remote(*arguments)
         except Exception as error:  # Ray may know already that it is dead
             self._replies.append(Reply(actor, "died", _reason(error)))
             return
         self._waiting[reference] = actor
+
+    def discard(self, actor: RayActor) -> None:
+        """Drops a killed actor."""
+        self._actors.discard(actor)
 
     def forget(self, actor: RayActor) -> None:
         """Drops the outstanding calls of an actor."""
@@ -226,9 +251,12 @@ class RayPool(Pool):
 
     def close(self) -> None:
         """Ends all actors, and the cluster if this started it."""
-        self._waiting = {}
+        for actor in list(self._actors):
+            actor.kill()
         if self._owns_cluster:
             self.ray.shutdown()
+            _local.clear()
+            restore_environment()
 
 
 def import_ray(address: str) -> Any:
@@ -237,13 +265,14 @@ def import_ray(address: str) -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address == "local" and "ray" not in sys.modules:
         # Ray reads these when it is imported. A local cluster listens on loopback alone, as on macOS and Windows, and
-        # has a token of its own: no file is written to the home folder.
-        os.environ.setdefault(LOOPBACK, "0")
-        # By default, workers have the lowest priority but four, and starve beside other programs.
-        os.environ.setdefault("RAY_worker_niceness", "0")
+        # has a token of its own: no file is written to the home folder. By default, workers have the lowest priority
+        # but four, and starve beside other programs.
+        wanted = {LOOPBACK: "0", "RAY_worker_niceness": "0"}
         if "RAY_AUTH_MODE" not in os.environ:
-            os.environ["RAY_AUTH_MODE"] = "token"
-            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+            wanted |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        _settings.update({name: value for name, value in wanted.items() if name not in os.environ})
+    if address == "local":
+        os.environ.update({name: value for name, value in _settings.items() if name not in os.environ})
     ray = require("ray", "ray", "training on Ray")
     if tuple(int(part) for part in ray.__version__.split(".")[:2]) < OLDEST_RAY:
         raise UsageError(
@@ -256,6 +285,13 @@ def import_ray(address: str) -> Any:
             f"later, set {LOOPBACK}=0 before, or start a cluster and give its address"
         )
     return ray
+
+
+def restore_environment() -> None:
+    """Removes the variables of a local cluster from the environment: other clusters have their own."""
+    for name, value in _settings.items():
+        if os.environ.get(name) == value:
+            del os.environ[name]
 
 
 def connect(ray: Any, executor: RayExecutor, scratch: Path) -> None:
@@ -291,6 +327,27 @@ def _connect(ray: Any, executor: RayExecutor, scratch: Path, common: dict[str, A
         object_spilling_directory=str(spill.absolute()),
         **common,
     )
+    _local[:] = [str(ray.get_runtime_context().gcs_address)]
+
+
+def check_joined(ray: Any, address: str) -> None:
+    """Raises `UsageError` if this process has joined another cluster than that of `address`."""
+    joined = str(ray.get_runtime_context().gcs_address)
+    if address == joined or address == "auto" or (address == "local" and _local == [joined]):
+        return
+    raise UsageError(
+        f"this process has joined the Ray cluster at {joined}, but address is {address!r}: give {joined!r} or 'auto' "
+        "to use that one, or call ray.shutdown() before"
+    )
+
+
+def equal_share(actors: int, gpus: int) -> float:
+    """Returns the share of a GPU with which `actors` fit on `gpus`, rounded down to the precision of Ray."""
+    if gpus < 1:
+        raise InvalidArgumentError(
+            "gpus must be given: the learner has a GPU, but the cluster has none for actors (0: actors on CPUs)"
+        )
+    return math.floor(10_000 / math.ceil(actors / gpus)) / 10_000
 
 
 def _reason(error: Exception) -> str:

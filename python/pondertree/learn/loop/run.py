@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import torch
 
 from pondertree._core import usable_cpus
 from pondertree.errors import InvalidArgumentError, PondertreeError, TrainingError
-from pondertree.learn.actors import ActorSetup, RemoteEvaluation
+from pondertree.learn.actors import ActorSetup, RemoteEvaluation, setup_for
 from pondertree.learn.config import Config, game_spec
 from pondertree.learn.data import GameRecord, RunFolder
 from pondertree.learn.evaluation import AsyncEvaluation, Metrics, PlayerEvaluator, check_opponents, opponents_of
@@ -91,8 +91,10 @@ def train(
     concurrent = config.side_by_side
     if concurrent is None:
         concurrent = device.type == "cuda" or (chosen is not None and chosen.is_remote)
-    if chosen is None or not chosen.is_remote:
-        chosen = InProcessExecutor(threaded=concurrent)
+    if chosen is None:
+        chosen = InProcessExecutor()
+    if isinstance(chosen, InProcessExecutor) and chosen.threaded is None:
+        chosen = replace(chosen, threaded=concurrent)
     with RunFolder(config.out) as folder, ExitStack() as stack:
         resumed = folder.begin(config, resume)
         session = Session(config, spec, device, folder)
@@ -103,14 +105,12 @@ def train(
         folder.write_header(config)
         if resume and not resumed:
             session.notes.append(f"there is no run to resume in {config.out!r}: starting anew")
-        others: Pool | None = stack.enter_context(chosen.open(folder.scratch)) if chosen.is_remote else None
+        evaluation_pool = stack.enter_context(chosen.open(folder.scratch)) if chosen.is_remote else None
         training = TrainingRun(session, folder, watcher, resumed, tensorboard, concurrent)
         stack.callback(training.close)
-        if others is not None:
-            setup = ActorSetup(
-                config, factory, chosen.device_of(EVALUATION, str(device)), chosen.threads, tuple(sys.path)
-            )
-            training.evaluate_remotely(chosen, others, setup)
+        if evaluation_pool is not None:
+            setup = ActorSetup(config, factory, str(device), chosen.threads, tuple(sys.path))
+            training.evaluate_remotely(chosen, evaluation_pool, setup_for(chosen, setup, EVALUATION))
         return training.run(run_concurrently if concurrent else run_synchronously)
 
 
@@ -167,6 +167,8 @@ class TrainingRun:
                 self._measure_actors()
             self._save()
             if finished:
+                # The last evaluation may need the CPUs of the actors.
+                self._session.actors.end_self_play()
                 self._report_evaluation(wait=True)
                 self._begin_evaluation()
                 self._report_evaluation(wait=True)

@@ -124,16 +124,15 @@ class Session:
     ) -> None:
         """Starts the self-play actors."""
         self.is_remote, self._is_concurrent = executor.is_remote, not is_synchronous
-        config = self.config
-        if self.is_remote:
-            config = config.with_values(self_play={"workers": executor.threads if self.device.type == "cpu" else 1})
-        setup = ActorSetup(config, factory, str(self.device), executor.threads, tuple(sys.path), encode=self.is_remote)
+        setup = ActorSetup(
+            self.config, factory, str(self.device), executor.threads, tuple(sys.path), encode=self.is_remote
+        )
         player = None if self.is_remote else player_of(self.learner.network)
 
         def make_here(setup: ActorSetup, state: Any) -> SelfPlayActor:
             return SelfPlayActor(setup, state.get(), self.spec, player)
 
-        learner, window = config.learner, config.replay.window
+        learner, window = self.config.learner, self.config.replay.window
         self.actors = Supervisor(
             executor,
             pool,
