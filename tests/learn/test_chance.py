@@ -76,7 +76,11 @@ def test_records_replay_to_the_searched_positions(name: str, algorithm: str) -> 
             paid = [float(state.rewards()[0]) for state in states[1:]]
             assert game.returns[0] == pytest.approx(sum(paid))
             starts = [*np.flatnonzero(~chance)[len(game.opening) :].tolist(), len(line)]
-            expected = [sum(paid[first:end]) for first, end in itertools.pairwise(starts)]
+            discount = small(name).returns.discount
+            assert discount < 1.0
+            expected = [
+                paid[first] + discount * sum(paid[first + 1 : end]) for first, end in itertools.pairwise(starts)
+            ]
             np.testing.assert_allclose(game.rewards, expected)
         else:
             assert game.cut or game.returns.tolist() == states[-1].returns()

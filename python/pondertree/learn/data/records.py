@@ -66,7 +66,8 @@ class GameRecord:
     resigned: bool = False
     """Ended by resignation."""
     rewards: Floats = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
-    """Reward of each move for its player; empty in games with results alone."""
+    """Reward of each move for its player, plus `returns.discount` times those of the outcomes of chance after it; empty
+    in games with results alone."""
     seen: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     """Packed observations of an environment's positions; games are replayed from their moves."""
     outcomes: Actions = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))

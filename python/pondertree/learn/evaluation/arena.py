@@ -104,7 +104,7 @@ def play_episodes(player: BatchPlayer, spec: GameSpec, count: int, seed: int) ->
         actions = player([states[number] for number in running], seeds)
         for number, action in zip(running, actions, strict=True):
             states[number] = next_state(states[number], action)
-            returns[number] += reward_of(states[number], spec.info)
+            returns[number] += reward_of(states[number], spec.info, action)
             pass_chance(number, step + 1)
     return returns
 

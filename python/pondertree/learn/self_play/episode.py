@@ -69,7 +69,7 @@ class Episode:
         before = (self.state, self.score, len(self.outcomes), len(self.drawn))
         self.opening.append(action)
         self.state = next_state(self.state, action)
-        self.score += reward_of(self.state, info)
+        self.score += reward_of(self.state, info, action)
         self.pass_chance(info)
         if not self.state.is_terminal:
             return True
