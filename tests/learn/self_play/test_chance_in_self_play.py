@@ -14,7 +14,7 @@ from pondertree.evaluators import Uniform
 from pondertree.game import CHANCE
 from pondertree.learn import Config, default_config
 from pondertree.learn.config import game_spec
-from pondertree.learn.data import GameRecord, ReplayBuffer
+from pondertree.learn.data import GameRecord, ReplayBuffer, check_games
 from pondertree.learn.self_play import SelfPlay
 from pondertree.learn.self_play.episode import Episode
 
@@ -103,3 +103,53 @@ def test_rewards_out_of_range_are_refused(reward: float, of_outcome: bool) -> No
     spec = game_spec("", Broken)
     with pytest.raises(GameContractError, match=r"Broken\.rewards\(\) gave, after [01], the reward (inf|nan|1e\+39)"):
         game.play_opening(0, spec.info)
+
+
+class Deal(Interest):
+    """A deal that ends the game with probability 3/4 before the first move."""
+
+    def __init__(self, turn: int = 0, waits: bool = True, paid: float = 0.0, over: bool = False) -> None:
+        super().__init__(turn, waits, paid)
+        self.is_terminal = over or self.is_terminal
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        return [(0, 0.75), (1, 0.25)] if self.turn == 0 else super().chance_outcomes()
+
+    def play(self, action: int) -> Deal:
+        if self.waits:
+            return Deal(self.turn, False, 0.0, over=self.turn == 0 and action == 0)
+        return Deal(self.turn + 1, True, 4.0)
+
+    def observation(self) -> Any:
+        assert self.to_play != CHANCE
+        assert not self.is_terminal
+        return super().observation()
+
+    def symmetries(self) -> list[Any]:
+        assert self.to_play != CHANCE
+        assert not self.is_terminal
+        return [([0], [0, 1]), ([0], [1, 0])]
+
+
+def test_games_over_before_the_first_decision_are_dealt_again() -> None:
+    games = games_of(Deal, self_play={"simulations": 4, "games_at_once": 64, "opening_plies": 0})
+    assert all(not game.state.is_terminal and game.outcomes == [1] for game in games.games)
+    records = play_on(games, 7)
+    assert len(records) == 128
+    assert all(game.outcomes[0] == 1 and game.drawn[0] == 1 for game in records)
+    check_games(records, games._spec)
+
+
+def test_shape_and_symmetries_are_read_at_a_decision() -> None:
+    spec = game_spec("", Deal)
+    assert spec.shape == (1,)
+    assert len(spec.symmetries) == 2
+
+
+def test_games_without_a_decision_cannot_be_trained() -> None:
+    class Lottery(Deal):
+        def chance_outcomes(self) -> list[tuple[int, float]]:
+            return [(0, 1.0)]
+
+    with pytest.raises(GameContractError, match="Lottery ends by chance before the first decision"):
+        game_spec("", Lottery)

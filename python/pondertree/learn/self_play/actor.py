@@ -209,8 +209,7 @@ class SelfPlay:
         number = self.next_number
         self.next_number += 1
         key = fold(self._key, number)
-        game = Episode(number, key, self._spec.start(key))
-        game.pass_chance(self._spec.info)
+        game = Episode.at_first_decision(number, key, self._spec)
         if self._play.opening_plies == 0:
             return game
         numbers = Random(game.key, OPENING)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pondertree.errors import GameContractError
 from pondertree.game import GameInfo
-from pondertree.learn.config import GameSpec, SelfPlayConfig, next_state
+from pondertree.learn.config import MAX_STARTS, GameSpec, SelfPlayConfig, next_state, over_by_chance
 from pondertree.learn.data import GameRecord, draw_outcomes, observation_bytes, replay_line, reward_of
 from pondertree.random import fold
 
@@ -49,16 +49,30 @@ class Episode:
     would_resign: int = -1
     """The player who would have resigned, in a game continued as a check of resignation; -1 for none."""
 
+    @classmethod
+    def at_first_decision(cls, number: int, key: int, spec: GameSpec) -> Episode:
+        """Returns a new game at its first decision; starts that chance ends before it are drawn again."""
+        for attempt in range(MAX_STARTS):
+            game = cls(number, key, spec.start(key))
+            game.pass_chance(spec.info, attempt)
+            if not (spec.info.has_chance and game.state.is_terminal):
+                return game
+        raise over_by_chance(spec.info)
+
     @property
     def plies(self) -> int:
         """Moves so far, the opening included."""
         return len(self.opening) + len(self.moves)
 
-    def pass_chance(self, info: GameInfo) -> float:
-        """Draws outcomes up to a decision or the end; returns the sum of their rewards."""
+    def pass_chance(self, info: GameInfo, attempt: int = 0) -> float:
+        """Draws outcomes up to a decision or the end; returns the sum of their rewards.
+
+        The numbers depend on the game and the ply, and on the attempt of a start that is drawn again.
+        """
         if not info.has_chance:
             return 0.0
-        self.state, outcomes, reward = draw_outcomes(self.state, info, fold(fold(self.key, OUTCOME), self.plies))
+        key = fold(fold(self.key, OUTCOME), self.plies)
+        self.state, outcomes, reward = draw_outcomes(self.state, info, fold(key, attempt) if attempt else key)
         self.outcomes += outcomes
         self.drawn.append(len(outcomes))
         self.score += reward
