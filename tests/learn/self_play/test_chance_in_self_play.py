@@ -153,3 +153,32 @@ def test_games_without_a_decision_cannot_be_trained() -> None:
 
     with pytest.raises(GameContractError, match="Lottery ends by chance before the first decision"):
         game_spec("", Lottery)
+
+
+class Coin(Interest):
+    """Throws a coin after each move; heads ends the game."""
+
+    def __init__(self, turn: int = 0, waits: bool = False, paid: float = 0.0, over: bool = False) -> None:
+        super().__init__(turn, waits, paid)
+        self.is_terminal = over or self.is_terminal
+
+    def play(self, action: int) -> Coin:
+        if self.waits:
+            return Coin(self.turn, False, 0.0, over=action == 0)
+        return Coin(self.turn + 1, True, 0.0)
+
+
+def test_moves_after_an_undone_opening_draw_other_outcomes() -> None:
+    """An undone move of the opening ended the game; the same numbers would end it again."""
+    info = game_spec("", Coin).info
+    survived = undone = 0
+    for key in range(40):
+        game = Episode(0, key, Coin())
+        if not game.play_opening(0, info):
+            undone += 1
+            game.moves.append(0)
+            game.state = game.state.play(0)
+            game.pass_chance(info)
+            survived += not game.state.is_terminal
+    assert undone > 8
+    assert 0 < survived < undone

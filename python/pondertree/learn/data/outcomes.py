@@ -12,6 +12,9 @@ from pondertree.games.chance import draw_outcome, is_chance
 from pondertree.learn.config import GameSpec, next_state
 from pondertree.random import OUTCOME, Random, draw
 
+#: Purposes of the outcomes in a game that is played: after its moves, and in the random opening of self-play.
+MOVE_OUTCOMES, OPENING_OUTCOMES = 105, 107
+
 
 def draw_outcomes(state: Any, info: GameInfo, key: int) -> tuple[Any, list[int], float]:
     """Plays outcomes by their probabilities up to a decision or the end: (state, outcomes, sum of player 0's rewards).

@@ -16,14 +16,14 @@ from pondertree.evaluators.batch import Batch
 from pondertree.evaluators.protocol import evaluate_batch
 from pondertree.files import reading
 from pondertree.learn.config import GameSpec, next_state
-from pondertree.learn.data import draw_outcomes, reward_of
+from pondertree.learn.data import MOVE_OUTCOMES, draw_outcomes, reward_of
 from pondertree.match.notation import parse_move
 from pondertree.match.openings import Opening, RandomOpenings, default_plies
 from pondertree.random import Random, fold
 from pondertree.search.base import Search
 
-#: Purposes of random numbers: outcomes of chance, and moves of the reference players.
-OUTCOME, CHOICE = 105, 106
+#: Purpose of the moves of the reference players.
+CHOICE = 106
 #: Longer games are scored as draws.
 MAX_PLIES = 1000
 #: Longer episodes are truncated.
@@ -90,7 +90,7 @@ def play_episodes(player: BatchPlayer, spec: GameSpec, count: int, seed: int) ->
     states = [spec.start(fold(seed, number)) for number in range(count)]
 
     def pass_chance(number: int, step: int) -> None:
-        key = fold(fold(fold(seed, number), OUTCOME), step)
+        key = fold(fold(fold(seed, number), MOVE_OUTCOMES), step)
         states[number], _, reward = draw_outcomes(states[number], spec.info, key)
         returns[number] += reward
 
@@ -147,7 +147,7 @@ def play_games(one: BatchPlayer, other: BatchPlayer, spec: GameSpec, pairs: int,
     moves: list[list[int]] = [[] for _ in states]
 
     def pass_chance(number: int, ply: int) -> None:
-        key = fold(fold(fold(seed, number // 2), OUTCOME), ply)
+        key = fold(fold(fold(seed, number // 2), MOVE_OUTCOMES), ply)
         states[number], outcomes, _ = draw_outcomes(states[number], spec.info, key)
         moves[number] += outcomes
 
