@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.errors import InvalidArgumentError, PondertreeError
-from pondertree.game import CHANCE
+from pondertree.game import CHANCE, ENGINE_CHANCE
 from pondertree.games import packed_line
 from pondertree.learn.config import GameSpec, next_state
 
-#: The player to move at a chance node of a packed line.
-ENGINE_CHANCE = 255
 #: Numbers, and actions or their counts, of many moves.
 Floats = NDArray[np.float32]
 Actions = NDArray[np.uint16]
