@@ -178,7 +178,7 @@ def test_moves_after_an_undone_opening_draw_other_outcomes() -> None:
             undone += 1
             game.moves.append(0)
             game.state = game.state.play(0)
-            game.pass_chance(info)
+            game.draw_until_decision(info)
             survived += not game.state.is_terminal
     assert undone > 8
     assert 0 < survived < undone

@@ -158,7 +158,7 @@ class SelfPlay:
         reward = reward_of(game.state, info, action)
         game.score += reward
         # As in the search: g = r + discount * g after a decision, and undiscounted after an outcome.
-        reward += self._config.returns.discount * game.pass_chance(info)
+        reward += self._config.returns.discount * game.draw_until_decision(info)
         with as_contract_error(info, "while reading its state"):
             is_over = bool(game.state.is_terminal)
             if is_over and not info.has_rewards:

@@ -61,7 +61,7 @@ class Episode:
         """Returns a new game at its first decision; starts that chance ends before it are drawn again."""
         for attempt in range(MAX_STARTS):
             game = cls(number, key, spec.start(key), opening_draws=attempt)
-            game.pass_chance(spec.info, in_opening=True)
+            game.draw_until_decision(spec.info, in_opening=True)
             if not (spec.info.has_chance and game.state.is_terminal):
                 return game
         raise over_by_chance(spec.info)
@@ -71,7 +71,7 @@ class Episode:
         """Moves so far, the opening included."""
         return len(self.opening) + len(self.moves)
 
-    def pass_chance(self, info: GameInfo, *, in_opening: bool = False) -> float:
+    def draw_until_decision(self, info: GameInfo, *, in_opening: bool = False) -> float:
         """Draws outcomes up to a decision or the end; returns the sum of their rewards.
 
         The numbers depend on the game and the ply. Those of openings are a stream of their own, since starts may be
@@ -96,7 +96,7 @@ class Episode:
         self.opening.append(action)
         self.state = next_state(self.state, action)
         self.score += reward_of(self.state, info, action)
-        self.pass_chance(info, in_opening=True)
+        self.draw_until_decision(info, in_opening=True)
         if not self.state.is_terminal:
             return True
         self.opening.pop()
