@@ -22,6 +22,8 @@ from pondertree.validation import shown
 
 #: `to_play` at a chance node, whose next state is drawn from `chance_outcomes()`.
 CHANCE: Final = -1
+#: `CHANCE` in the engine's unsigned bytes.
+ENGINE_CHANCE: Final = 255
 
 
 def perspective(player: int) -> int:

@@ -69,14 +69,14 @@ class Random:
 
 def draw(weights: Sequence[float], random: Random) -> int:
     """Returns the index of a weight, drawn in proportion. Weights are not negative and not all 0; 0 is never drawn."""
-    mark = random.uniform() * add_up(weights)
+    threshold = random.uniform() * add_up(weights)
     running = 0.0
     chosen = 0
     for index, weight in enumerate(weights):
         if weight > 0.0:
             chosen = index
         running += weight
-        if running > mark:
+        if running > threshold:
             break
     return chosen
 

@@ -76,7 +76,11 @@ def test_records_replay_to_the_searched_positions(name: str, algorithm: str) -> 
             paid = [float(state.rewards()[0]) for state in states[1:]]
             assert game.returns[0] == pytest.approx(sum(paid))
             starts = [*np.flatnonzero(~chance)[len(game.opening) :].tolist(), len(line)]
-            expected = [sum(paid[first:end]) for first, end in itertools.pairwise(starts)]
+            discount = small(name).returns.discount
+            assert discount < 1.0
+            expected = [
+                paid[first] + discount * sum(paid[first + 1 : end]) for first, end in itertools.pairwise(starts)
+            ]
             np.testing.assert_allclose(game.rewards, expected)
         else:
             assert game.cut or game.returns.tolist() == states[-1].returns()
@@ -232,12 +236,18 @@ def test_algorithms_that_cannot_learn_a_game_are_named() -> None:
 def test_broken_chance_is_reported_by_name() -> None:
     class Loaded(Dice):
         def chance_outcomes(self) -> list[tuple[int, float]]:
-            return [(0, 0.5)]
+            return [(0, 0.5)] if self.turn >= broken_from else super().chance_outcomes()
 
-    spec = game_spec("", Loaded)
-    games = SelfPlay(spec, small("2048"), Uniform())
-    with pytest.raises(GameContractError, match=r"Loaded\.chance_outcomes\(\) has probabilities that sum to 0\.5"):
-        games.begin()
+    message = r"Loaded\.chance_outcomes\(\) has probabilities that sum to 0\.5"
+    broken_from = 1
+    play = {"simulations": 1, "opening_plies": 0}
+    games = SelfPlay(game_spec("", Loaded), small("2048", self_play=play), Uniform())
+    games.begin()
+    with pytest.raises(GameContractError, match=message):
+        play_on(games, 2)
+    broken_from = 0
+    with pytest.raises(GameContractError, match=message):
+        game_spec("", Loaded)
 
 
 @pytest.fixture(scope="module", params=["2048", "tests.support.learning:Dice"])

@@ -121,7 +121,7 @@ pub struct WorldConfig<W: World> {
     pub(crate) max_positions: usize,
     /// Upper bound of the bytes of a tree.
     pub(crate) max_tree_bytes: usize,
-    /// Whether one value per leaf is backed up as it is, with alternating sign: no rewards, no discount, no bounds, means.
+    /// Whether one value per leaf is backed up as it is, with the sign of each chooser: no rewards, no discount, no bounds, means.
     pub(crate) has_plain_backup: bool,
 }
 

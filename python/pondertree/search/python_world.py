@@ -17,7 +17,7 @@ from pondertree._core import Forest as EngineForest
 from pondertree._core import TreeView
 from pondertree.config import SearchConfig
 from pondertree.errors import InternalError, InvalidArgumentError
-from pondertree.game import CHANCE, GameInfo, as_contract_error, play
+from pondertree.game import CHANCE, ENGINE_CHANCE, GameInfo, as_contract_error, play
 from pondertree.games.lookahead import forced_actions
 from pondertree.games.position import Position, read_position
 from pondertree.games.purity import PlayCheck
@@ -27,13 +27,10 @@ from pondertree.search.leaf_evaluation import LeafEvaluation, OutOfTime
 from pondertree.search.world import Key, Keys, World
 from pondertree.validation import shown
 
-#: `CHANCE` in columns of unsigned bytes.
-_CHANCE_COLUMN = 255
-
 
 def player_of_column(number: int) -> int:
     """Returns the player to move at a saved node, or `CHANCE`."""
-    return CHANCE if number == _CHANCE_COLUMN else number
+    return CHANCE if number == ENGINE_CHANCE else number
 
 
 class PythonWorld(World):

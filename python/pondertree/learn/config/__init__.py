@@ -1,7 +1,15 @@
 """Training configuration: sections, defaults per game, TOML files, and the trained game. Imports no PyTorch."""
 
 from pondertree.learn.config.defaults import default_config, usual_algorithm, with_defaults
-from pondertree.learn.config.game_spec import GameSpec, game_spec, next_state, read_observation, start_of_training
+from pondertree.learn.config.game_spec import (
+    MAX_STARTS,
+    GameSpec,
+    game_spec,
+    next_state,
+    over_by_chance,
+    read_observation,
+    start_of_training,
+)
 from pondertree.learn.config.schema import (
     ALGORITHMS,
     Config,
@@ -23,6 +31,7 @@ from pondertree.learn.config.sections import (
 from pondertree.networks import NetworkConfig
 
 __all__ = [
+    "MAX_STARTS",
     "ALGORITHMS",
     "Config",
     "EvaluationConfig",
@@ -41,6 +50,7 @@ __all__ = [
     "game_spec",
     "next_state",
     "read_config",
+    "over_by_chance",
     "read_observation",
     "start_of_training",
     "text_of_config",

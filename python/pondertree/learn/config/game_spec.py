@@ -15,11 +15,15 @@ from pondertree import games
 from pondertree.envs.gymnasium import PREFIX, Environments, EnvironmentState
 from pondertree.errors import GameContractError, InvalidArgumentError, PondertreeError
 from pondertree.evaluators.symmetry import Symmetry, symmetries_of
-from pondertree.game import COMPILED, GameInfo, describe, play
+from pondertree.game import COMPILED, GameInfo, as_contract_error, describe, play
+from pondertree.games.chance import draw_outcome, is_chance
+from pondertree.random import OUTCOME, Random
 from pondertree.validation import shown
 
 #: The version suffix of Gymnasium names.
 _VERSION = re.compile(r"-v\d+$")
+#: Starts that are drawn before a game counts as over before its first decision.
+MAX_STARTS = 1000
 _ONLY_MUZERO = "environments need algorithm muzero"
 
 
@@ -93,6 +97,7 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, model: boo
         )
     if not hasattr(state, "observation"):
         raise GameContractError(f"{info.name} has no observation(): a network needs one, float32 of a fixed shape")
+    state = _first_decision(factory, info)
     shape = read_observation(state, info.name).shape
     if not shape or 0 in shape:
         raise GameContractError(
@@ -109,6 +114,24 @@ def start_of_training(factory: Callable[[], Any]) -> Callable[[], Any]:
         return factory
     state: Callable[..., Any] = game.state
     return functools.partial(state, game.opening_start)
+
+
+def _first_decision(factory: Callable[[], Any], info: GameInfo) -> Any:
+    """Returns a state of the first decision, after outcomes of chance: no others need observations and symmetries."""
+    random = Random(0, OUTCOME)
+    for _ in range(MAX_STARTS):
+        state = factory()
+        with as_contract_error(info, "while drawing an outcome"):
+            while is_chance(state):
+                state = next_state(state, draw_outcome(state, random))
+            if not state.is_terminal:
+                return state
+    raise over_by_chance(info)
+
+
+def over_by_chance(info: GameInfo) -> GameContractError:
+    """Returns the error for a game that chance always ends before the first decision."""
+    return GameContractError(f"{info.name} ends by chance before the first decision, in all of {MAX_STARTS} starts")
 
 
 def read_observation(state: Any, name: str) -> NDArray[np.float32]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pondertree import validation
-from pondertree.config import bounded_float, bounded_int, one_of, option
+from pondertree.config import bounded_float, bounded_int, discount_factor, one_of, option
 from pondertree.errors import InvalidArgumentError
 from pondertree.networks import MAX_SUPPORT
 
@@ -20,14 +20,6 @@ LARGE = 1 << 24
 
 not_negative = bounded_float(0.0)
 share = bounded_float(0.0, 1.0)
-
-
-def discount_factor(value: Any, name: str) -> float:
-    """Checks the discount per move of a game: above 0 and at most 1."""
-    result = validation.number(value, name)
-    if not 0.0 < result <= 1.0:
-        raise InvalidArgumentError(f"{name} must be above 0 and at most 1, not {result}")
-    return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from pondertree.learn.data.checkpoint import (
 )
 from pondertree.learn.data.journal import Arrival, Origin, ShardJournal, elapsed_at, read_order
 from pondertree.learn.data.observations import observation_bytes, packed_widths, refuse_observations
-from pondertree.learn.data.outcomes import draw_outcomes, replay_line, reward_of
+from pondertree.learn.data.outcomes import MOVE_OUTCOMES, OPENING_OUTCOMES, draw_outcomes, replay_line, reward_of
 from pondertree.learn.data.policy_targets import LegalActions, pruned_policy
 from pondertree.learn.data.records import GameRecord, check_games
 from pondertree.learn.data.replay import ReplayBuffer, TrainingBatch
@@ -27,6 +27,8 @@ __all__ = [
     "GameRecord",
     "GameStore",
     "LegalActions",
+    "MOVE_OUTCOMES",
+    "OPENING_OUTCOMES",
     "Origin",
     "ReplayBuffer",
     "RunFolder",

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pondertree.envs.gymnasium import check_reward
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo, as_contract_error
 from pondertree.games.chance import draw_outcome, is_chance
 from pondertree.learn.config import GameSpec, next_state
 from pondertree.random import OUTCOME, Random, draw
+
+#: Purposes of the outcomes in a game that is played: after its moves, and in the random opening of self-play.
+MOVE_OUTCOMES, OPENING_OUTCOMES = 105, 107
 
 
 def draw_outcomes(state: Any, info: GameInfo, key: int) -> tuple[Any, list[int], float]:
@@ -26,7 +30,7 @@ def draw_outcomes(state: Any, info: GameInfo, key: int) -> tuple[Any, list[int],
         while is_chance(state):
             drawn.append(_draw(state, random) if info.compiled else draw_outcome(state, random))
             state = next_state(state, drawn[-1])
-            reward += reward_of(state, info)
+            reward += reward_of(state, info, drawn[-1])
     return state, drawn, reward
 
 
@@ -37,9 +41,14 @@ def _draw(state: Any, random: Random) -> int:
     return found
 
 
-def reward_of(state: Any, info: GameInfo) -> float:
-    """Returns player 0's reward for the action, or outcome, that led to a state; 0 in games without rewards."""
-    return float(state.rewards()[0]) if info.has_rewards else 0.0
+def reward_of(state: Any, info: GameInfo, action: int) -> float:
+    """Returns player 0's reward for the action, or outcome, that led to a state, checked; 0 without rewards."""
+    if not info.has_rewards:
+        return 0.0
+    with as_contract_error(info, "while reading its rewards"):
+        reward = float(state.rewards()[0])
+    check_reward(reward, f"{info.name}.rewards() gave, after {action},")
+    return reward
 
 
 def replay_line(spec: GameSpec, key: int, line: Sequence[int]) -> tuple[Any, float]:
@@ -50,5 +59,5 @@ def replay_line(spec: GameSpec, key: int, line: Sequence[int]) -> tuple[Any, flo
         if is_chance(state) and action not in state.legal_actions():
             raise InvalidArgumentError(f"{action} is not an outcome of the chance node that the record reaches")
         state = next_state(state, action)
-        total += reward_of(state, spec.info)
+        total += reward_of(state, spec.info, action)
     return state, total

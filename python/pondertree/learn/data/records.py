@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.errors import InvalidArgumentError, PondertreeError
-from pondertree.game import CHANCE
+from pondertree.game import CHANCE, ENGINE_CHANCE
 from pondertree.games import packed_line
 from pondertree.learn.config import GameSpec, next_state
 
-#: The player to move at a chance node of a packed line.
-ENGINE_CHANCE = 255
 #: Numbers, and actions or their counts, of many moves.
 Floats = NDArray[np.float32]
 Actions = NDArray[np.uint16]
@@ -66,7 +64,8 @@ class GameRecord:
     resigned: bool = False
     """Ended by resignation."""
     rewards: Floats = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
-    """Reward of each move for its player; empty in games with results alone."""
+    """Reward of each move for its player, plus `returns.discount` times those of the outcomes of chance after it; empty
+    in games with results alone."""
     seen: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     """Packed observations of an environment's positions; games are replayed from their moves."""
     outcomes: Actions = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))

@@ -16,14 +16,14 @@ from pondertree.evaluators.batch import Batch
 from pondertree.evaluators.protocol import evaluate_batch
 from pondertree.files import reading
 from pondertree.learn.config import GameSpec, next_state
-from pondertree.learn.data import draw_outcomes, reward_of
+from pondertree.learn.data import MOVE_OUTCOMES, draw_outcomes, reward_of
 from pondertree.match.notation import parse_move
 from pondertree.match.openings import Opening, RandomOpenings, default_plies
 from pondertree.random import Random, fold
 from pondertree.search.base import Search
 
-#: Purposes of random numbers: outcomes of chance, and moves of the reference players.
-OUTCOME, CHOICE = 105, 106
+#: Purpose of the moves of the reference players.
+CHOICE = 106
 #: Longer games are scored as draws.
 MAX_PLIES = 1000
 #: Longer episodes are truncated.
@@ -89,13 +89,13 @@ def play_episodes(player: BatchPlayer, spec: GameSpec, count: int, seed: int) ->
     returns = [0.0] * count
     states = [spec.start(fold(seed, number)) for number in range(count)]
 
-    def pass_chance(number: int, step: int) -> None:
-        key = fold(fold(fold(seed, number), OUTCOME), step)
+    def draw_until_decision(number: int, step: int) -> None:
+        key = fold(fold(fold(seed, number), MOVE_OUTCOMES), step)
         states[number], _, reward = draw_outcomes(states[number], spec.info, key)
         returns[number] += reward
 
     for number in range(count):
-        pass_chance(number, 0)
+        draw_until_decision(number, 0)
     for step in range(MAX_STEPS):
         running = [number for number, state in enumerate(states) if not state.is_terminal]
         if not running:
@@ -104,8 +104,8 @@ def play_episodes(player: BatchPlayer, spec: GameSpec, count: int, seed: int) ->
         actions = player([states[number] for number in running], seeds)
         for number, action in zip(running, actions, strict=True):
             states[number] = next_state(states[number], action)
-            returns[number] += reward_of(states[number], spec.info)
-            pass_chance(number, step + 1)
+            returns[number] += reward_of(states[number], spec.info, action)
+            draw_until_decision(number, step + 1)
     return returns
 
 
@@ -146,13 +146,13 @@ def play_games(one: BatchPlayer, other: BatchPlayer, spec: GameSpec, pairs: int,
     states = [state for _, state in starts for _ in range(2)]
     moves: list[list[int]] = [[] for _ in states]
 
-    def pass_chance(number: int, ply: int) -> None:
-        key = fold(fold(fold(seed, number // 2), OUTCOME), ply)
+    def draw_until_decision(number: int, ply: int) -> None:
+        key = fold(fold(fold(seed, number // 2), MOVE_OUTCOMES), ply)
         states[number], outcomes, _ = draw_outcomes(states[number], spec.info, key)
         moves[number] += outcomes
 
     for number in range(len(states)):
-        pass_chance(number, 0)
+        draw_until_decision(number, 0)
     for ply in range(MAX_PLIES):
         running = [number for number, state in enumerate(states) if not state.is_terminal]
         if not running:
@@ -168,7 +168,7 @@ def play_games(one: BatchPlayer, other: BatchPlayer, spec: GameSpec, pairs: int,
                 for number, action in zip(mine, player([states[number] for number in mine], seeds), strict=True):
                     states[number] = next_state(states[number], action)
                     moves[number].append(action)
-                    pass_chance(number, 2 * ply + place + 1)
+                    draw_until_decision(number, 2 * ply + place + 1)
     return [
         ArenaGame(
             number % 2,

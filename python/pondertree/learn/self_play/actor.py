@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import validation
-from pondertree.envs.gymnasium import check_reward
 from pondertree.errors import GameContractError, InvalidArgumentError, UsageError
 from pondertree.game import as_contract_error
 from pondertree.learn.config import Config, GameSpec, SelfPlayConfig, next_state
@@ -156,13 +155,10 @@ class SelfPlay:
             game.seen.append(observation_bytes(game.state.observation(), self._spec))
         info = self._spec.info
         game.state = next_state(game.state, action)
-        reward = 0.0
-        if info.has_rewards:
-            with as_contract_error(info, "while reading its state"):
-                reward = reward_of(game.state, info)
-            check_reward(reward, f"{info.name}.rewards() gave, after action {action},")
-            game.score += reward
-        reward += game.pass_chance(info)
+        reward = reward_of(game.state, info, action)
+        game.score += reward
+        # As in the search: g = r + discount * g after a decision, and undiscounted after an outcome.
+        reward += self._config.returns.discount * game.draw_until_decision(info)
         with as_contract_error(info, "while reading its state"):
             is_over = bool(game.state.is_terminal)
             if is_over and not info.has_rewards:
@@ -213,8 +209,7 @@ class SelfPlay:
         number = self.next_number
         self.next_number += 1
         key = fold(self._key, number)
-        game = Episode(number, key, self._spec.start(key))
-        game.pass_chance(self._spec.info)
+        game = Episode.at_first_decision(number, key, self._spec)
         if self._play.opening_plies == 0:
             return game
         numbers = Random(game.key, OPENING)

@@ -12,12 +12,17 @@ from numpy.typing import NDArray
 
 from pondertree.errors import GameContractError
 from pondertree.game import GameInfo
-from pondertree.learn.config import GameSpec, SelfPlayConfig, next_state
-from pondertree.learn.data import GameRecord, draw_outcomes, observation_bytes, replay_line, reward_of
+from pondertree.learn.config import MAX_STARTS, GameSpec, SelfPlayConfig, next_state, over_by_chance
+from pondertree.learn.data import (
+    MOVE_OUTCOMES,
+    OPENING_OUTCOMES,
+    GameRecord,
+    draw_outcomes,
+    observation_bytes,
+    replay_line,
+    reward_of,
+)
 from pondertree.random import fold
-
-#: Purpose of a game's outcomes of chance.
-OUTCOME = 105
 
 
 @dataclass(slots=True)
@@ -48,17 +53,38 @@ class Episode:
     """Consecutive root values of each player below the resignation threshold."""
     would_resign: int = -1
     """The player who would have resigned, in a game continued as a check of resignation; -1 for none."""
+    opening_draws: int = 0
+    """How often outcomes have been drawn in the opening, those of undone moves included."""
+
+    @classmethod
+    def at_first_decision(cls, number: int, key: int, spec: GameSpec) -> Episode:
+        """Returns a new game at its first decision; starts that chance ends before it are drawn again."""
+        for attempt in range(MAX_STARTS):
+            game = cls(number, key, spec.start(key), opening_draws=attempt)
+            game.draw_until_decision(spec.info, in_opening=True)
+            if not (spec.info.has_chance and game.state.is_terminal):
+                return game
+        raise over_by_chance(spec.info)
 
     @property
     def plies(self) -> int:
         """Moves so far, the opening included."""
         return len(self.opening) + len(self.moves)
 
-    def pass_chance(self, info: GameInfo) -> float:
-        """Draws outcomes up to a decision or the end; returns the sum of their rewards."""
+    def draw_until_decision(self, info: GameInfo, *, in_opening: bool = False) -> float:
+        """Draws outcomes up to a decision or the end; returns the sum of their rewards.
+
+        The numbers depend on the game and the ply. Those of openings are a stream of their own, since starts may be
+        drawn again and moves undone.
+        """
         if not info.has_chance:
             return 0.0
-        self.state, outcomes, reward = draw_outcomes(self.state, info, fold(fold(self.key, OUTCOME), self.plies))
+        if in_opening:
+            key = fold(fold(self.key, OPENING_OUTCOMES), self.opening_draws)
+            self.opening_draws += 1
+        else:
+            key = fold(fold(self.key, MOVE_OUTCOMES), self.plies)
+        self.state, outcomes, reward = draw_outcomes(self.state, info, key)
         self.outcomes += outcomes
         self.drawn.append(len(outcomes))
         self.score += reward
@@ -69,8 +95,8 @@ class Episode:
         before = (self.state, self.score, len(self.outcomes), len(self.drawn))
         self.opening.append(action)
         self.state = next_state(self.state, action)
-        self.score += reward_of(self.state, info)
-        self.pass_chance(info)
+        self.score += reward_of(self.state, info, action)
+        self.draw_until_decision(info, in_opening=True)
         if not self.state.is_terminal:
             return True
         self.opening.pop()
