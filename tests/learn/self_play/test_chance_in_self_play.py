@@ -182,3 +182,16 @@ def test_moves_after_an_undone_opening_draw_other_outcomes() -> None:
             survived += not game.state.is_terminal
     assert undone > 8
     assert 0 < survived < undone
+
+
+@pytest.mark.parametrize("at_start", [True, False])
+def test_endless_chance_is_refused(at_start: bool) -> None:
+    class Endless(Interest):
+        def __init__(self, turn: int = 0, waits: bool = at_start, paid: float = 0.0) -> None:
+            super().__init__(turn, waits, paid)
+
+        def play(self, action: int) -> Endless:
+            return Endless(self.turn, True)
+
+    with pytest.raises(GameContractError, match="Endless: 1000 chance nodes follow each other"):
+        Episode(0, 1, Endless()).play_opening(0, game_spec("", Endless).info)

@@ -16,7 +16,7 @@ from pondertree.envs.gymnasium import PREFIX, Environments, EnvironmentState
 from pondertree.errors import GameContractError, InvalidArgumentError, PondertreeError
 from pondertree.evaluators.symmetry import Symmetry, symmetries_of
 from pondertree.game import COMPILED, GameInfo, as_contract_error, describe, play
-from pondertree.games.chance import draw_outcome, is_chance
+from pondertree.games.chance import check_chance_ends, draw_outcome, is_chance
 from pondertree.random import OUTCOME, Random
 from pondertree.validation import shown
 
@@ -122,7 +122,10 @@ def _first_decision(factory: Callable[[], Any], info: GameInfo) -> Any:
     for _ in range(MAX_STARTS):
         state = factory()
         with as_contract_error(info, "while drawing an outcome"):
+            in_a_row = 0
             while is_chance(state):
+                in_a_row += 1
+                check_chance_ends(state, in_a_row)
                 state = next_state(state, draw_outcome(state, random))
             if not state.is_terminal:
                 return state

@@ -8,7 +8,7 @@ from typing import Any
 from pondertree.envs.gymnasium import check_reward
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo, as_contract_error
-from pondertree.games.chance import draw_outcome, is_chance
+from pondertree.games.chance import check_chance_ends, draw_outcome, is_chance
 from pondertree.learn.config import GameSpec, next_state
 from pondertree.random import OUTCOME, Random, draw
 
@@ -28,6 +28,7 @@ def draw_outcomes(state: Any, info: GameInfo, key: int) -> tuple[Any, list[int],
     random = Random(key, OUTCOME)
     with as_contract_error(info, "while drawing an outcome"):
         while is_chance(state):
+            check_chance_ends(state, len(drawn) + 1)
             drawn.append(_draw(state, random) if info.compiled else draw_outcome(state, random))
             state = next_state(state, drawn[-1])
             reward += reward_of(state, info, drawn[-1])
