@@ -318,6 +318,23 @@ def move_text(state: Any, action: int) -> str:
         ) from error
 
 
+#: Separator of moves with several words.
+MOVE_SEPARATOR = ";"
+
+
+def split_moves(text: str) -> list[str]:
+    """Returns the moves of a line, separated by semicolons if it has any, else by spaces."""
+    if MOVE_SEPARATOR not in text:
+        return text.split()
+    return [move.strip() for move in text.split(MOVE_SEPARATOR) if move.strip()]
+
+
+def join_moves(moves: Sequence[str]) -> str:
+    """Joins moves to a line: separated by semicolons if a move has several words."""
+    between = f"{MOVE_SEPARATOR} " if any(len(move.split()) > 1 for move in moves) else " "
+    return between.join(moves)
+
+
 def _has(state: Any, name: str) -> bool:
     # The class is searched first: a property that raises is not a missing one.
     return hasattr(type(state), name) or name in getattr(state, "__dict__", {})
