@@ -1,0 +1,45 @@
+"""Commands at chance nodes: `search` asks for the outcome, `play` draws it."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from pondertree.cli import main
+
+
+def test_search_at_a_chance_node_asks_for_the_outcome(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "pig", "--moves", "roll"]) == 2
+    assert "a chance node: add the outcome to --moves: 1 2 3 4 5 6" in capsys.readouterr().err
+    assert main(["search", "pig", "--moves", "roll 3", "--simulations", "20", "--json"]) == 0
+
+
+def play(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seed: str, typed: str) -> str:
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    assert main(["play", "pig", "--moves", "roll", "--side", "all", "--simulations", "20", "--seed", seed]) == 0
+    return capsys.readouterr().out
+
+
+def test_play_at_a_chance_node_draws_the_outcome(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn = []
+    for seed in ("1", "2", "3", "4", "5", "6"):
+        out = play(monkeypatch, capsys, seed, "roll\nroll\nquit\n")
+        assert out == play(monkeypatch, capsys, seed, "roll\nroll\nquit\n"), "the outcomes are those of the seed"
+        found = tuple(re.findall(r"chance: (\d)", out))
+        assert len(found) == 3
+        assert f"--moves 'roll {found[0]} roll {found[1]} roll {found[2]}'" in out
+        drawn.append(found)
+    assert any(found[0] != found[1] for found in drawn), "the generator goes on after the first outcome"
+
+
+@pytest.mark.parametrize("game", ["pig", "backgammon"])
+def test_play_prints_the_player_to_move_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], game: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
+    assert main(["play", game, "--simulations", "20", "--seed", "1"]) == 0
+    assert capsys.readouterr().out.count("X to move") == 1
