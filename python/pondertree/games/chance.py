@@ -115,8 +115,12 @@ def _pairs(given: Any, state: Any) -> tuple[list[int], list[float]]:
             actions.append(operator.index(outcome))
         except TypeError:
             _refuse(state, f"has the outcome {shown(outcome)}: outcomes are ints from 0 to {LARGEST_OUTCOME}")
+        if isinstance(probability, (str, bytes)):
+            _refuse(
+                state, f"gives the outcome {outcome} the probability {shown(probability)}, a text: it must be a number"
+            )
         try:
-            probabilities.append(math.nan if isinstance(probability, (str, bytes)) else float(probability))
+            probabilities.append(float(probability))
         except (TypeError, ValueError):
             _refuse(state, f"gives the outcome {outcome} the probability {shown(probability)}: it must be a number")
     return actions, probabilities
