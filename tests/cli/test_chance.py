@@ -6,8 +6,12 @@ import io
 import re
 
 import pytest
+from tests.support.chance_games import Race
 
+from pondertree import UCT
 from pondertree.cli import main
+from pondertree.cli.position import Position
+from pondertree.cli.searcher import EngineSearcher
 
 
 def test_search_at_a_chance_node_asks_for_the_outcome(capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,3 +47,17 @@ def test_play_prints_the_player_to_move_once(
     monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
     assert main(["play", game, "--simulations", "20", "--seed", "1"]) == 0
     assert capsys.readouterr().out.count("X to move") == 1
+
+
+@pytest.mark.parametrize("is_preview", [False, True])
+def test_expected_lines_stop_at_a_chance_node(is_preview: bool) -> None:
+    """Race: a step is a move, a roll is followed by an outcome."""
+    searcher = EngineSearcher(Position("Race", Race(places=(4, 4))), 1, lambda seed: UCT(seed=seed, solve=False))
+    searcher.grow(2000, None)
+    report = searcher.report(is_preview=is_preview)
+    assert "roll" in report.best.pv
+    assert any("rolled" in move for move in searcher.tree.result().pv), "the engine's line goes on"
+    for move in report.moves:
+        assert "roll" not in move.pv[:-1]
+        assert not any(text.startswith("rolled") for text in move.pv)
+    assert report.as_json()["pv"] == list(report.best.pv)

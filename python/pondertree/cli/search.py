@@ -25,8 +25,8 @@ EXAMPLES = """\
 
 Q is the value of a move for the player to move, from -1 (lost) to +1 (won).
 Proven results are shown instead: "win in 3" is a forced win in three plies. The
-expected line is the principal variation after the move. Games with more players
-or with rewards have one value per player."""
+expected line is the principal variation after the move, up to the first chance
+node. Games with more players or with rewards have one value per player."""
 
 TOP = 10
 
