@@ -62,7 +62,7 @@ class Game(Protocol):
         ...
 
     def legal_actions(self) -> Sequence[int]:
-        """The legal actions, each once, in a fixed order; at a chance node its outcomes."""
+        """The legal actions, each once, in a fixed order; at a chance node its outcomes, in any order."""
         ...
 
     def play(self, action: int) -> Self:

@@ -130,6 +130,9 @@ class Position:
             return int(self.state.parse_action(text)) if self.is_compiled else self._parse(text)
         except InvalidActionError as error:
             reason = str(error).split("; legal")[0].split(": legal")[0]
+            if self.is_compiled:
+                # Users know the name of the command line.
+                reason = reason.removesuffix(self.info.name) + self.game * reason.endswith(self.info.name)
             raise InvalidActionError(f"{reason} (legal: {self.legal_text(MAX_LISTED)})") from None
 
     def _parse(self, text: str) -> int:

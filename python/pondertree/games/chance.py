@@ -1,7 +1,7 @@
 """Chance nodes: states whose next state is drawn instead of chosen.
 
 A state with `to_play == CHANCE` has `chance_outcomes()`, pairs of an outcome and its probability. `legal_actions()`
-lists the same outcomes, and `play(outcome)` returns the state after it.
+lists the same outcomes in any order, and `play(outcome)` returns the state after it.
 """
 
 from __future__ import annotations
