@@ -64,7 +64,7 @@ class Game(Protocol):
         ...
 
     def legal_actions(self) -> Sequence[int]:
-        """The legal actions, each once, in a fixed order; at a chance node its outcomes."""
+        """The legal actions, each once, in a fixed order; at a chance node its outcomes, in any order."""
         ...
 
     def play(self, action: int) -> Self:
@@ -327,6 +327,23 @@ def state_text(state: Any) -> str:
     except Exception as error:
         name = type(state).__name__
         return f"<{name}: {name}.__str__ raised {type(error).__name__}: {error}>"
+
+
+#: Separator of moves with several words.
+MOVE_SEPARATOR = ";"
+
+
+def split_moves(text: str) -> list[str]:
+    """Returns the moves of a line, separated by semicolons if it has any, else by spaces."""
+    if MOVE_SEPARATOR not in text:
+        return text.split()
+    return [move.strip() for move in text.split(MOVE_SEPARATOR) if move.strip()]
+
+
+def join_moves(moves: Sequence[str]) -> str:
+    """Joins moves to a line: separated by semicolons if a move has several words."""
+    between = f"{MOVE_SEPARATOR} " if any(len(move.split()) > 1 for move in moves) else " "
+    return between.join(moves)
 
 
 def _has(state: Any, name: str) -> bool:

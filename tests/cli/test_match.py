@@ -189,3 +189,15 @@ def test_match_interrupted_without_file_reports_nothing_stored(
     assert main(["match", *SMALL, "--out", "x y.jsonl", "--resume"]) == 130
     expected = f"to go on: {shlex.join(['pondertree', 'match', *SMALL, '--out', 'x y.jsonl', '--resume'])}\n"
     assert capsys.readouterr().err.endswith(expected)
+
+
+def test_games_are_named_as_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["match", "uct", "random", "--game", "2048"]) == 2
+    assert capsys.readouterr().err.endswith("without rewards, not 2048\n")
+    with pytest.raises(SystemExit):
+        main(["match", "--help"])
+    help_text = " ".join(capsys.readouterr().out.split())
+    assert "2048" not in help_text
+    assert "backgammon" in help_text
+    assert main(["search", "2048", "--moves", "left jump"]) == 2
+    assert "of 2048 (legal: " in capsys.readouterr().err

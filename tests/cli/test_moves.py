@@ -13,6 +13,7 @@ import pytest
 import pondertree
 from pondertree.cli import main
 from pondertree.cli.position import read_position
+from pondertree.errors import InvalidActionError
 
 #: Four plies; subclasses differ in the texts of their two actions.
 GAMES = """
@@ -155,3 +156,14 @@ def test_tree_advance_and_root_actions_take_texts_without_parse_action() -> None
     same = read_position("text_games:Same", None, None).state
     with pytest.raises(pondertree.InvalidActionError, match="'move', the text of 2 legal actions"):
         pondertree.UCT(10).tree(same).advance("move")
+
+
+def test_one_move_of_several_words_needs_no_separator() -> None:
+    alone = read_position("backgammon", " 8/5 6/5 ", None)
+    assert alone.history == read_position("backgammon", "8/5 6/5;", None).history == ("8/5 6/5",)
+    assert len(read_position("backgammon", "8/5 6/5; 3-3", None).history) == 2
+    with pytest.raises(InvalidActionError, match="moves are separated by ';' if one has several words"):
+        read_position("backgammon", "8/5 6/5 3-3", None)
+    with pytest.raises(InvalidActionError) as refused:
+        read_position("connect4", "4 9", None)
+    assert "separated" not in str(refused.value)

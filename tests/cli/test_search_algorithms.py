@@ -10,7 +10,7 @@ import pytest
 from tests.support.cli_search import MATE_IN_TWO, NIM, search
 from tests.support.exact_models import ExactBatchModel, RandomOutputs
 
-from pondertree import AlphaZero, Gumbel
+from pondertree import UCT, AlphaZero, Gumbel
 from pondertree.chess import Pesto
 from pondertree.cli import algorithms, main
 from pondertree.cli.algorithms import configure
@@ -95,3 +95,28 @@ def test_learned_model_selects_muzero_and_alphazero_rejects_it(monkeypatch: pyte
         assert "trained model" in searcher.report().description
     with pytest.raises(InvalidArgumentError, match="use --algorithm gumbel or muzero"):
         configure(position, options("alphazero"))
+
+
+@pytest.mark.parametrize("algorithm", ["uct", "reference"])
+def test_search_of_rewards_normalises_values_by_the_tree(capsys: pytest.CaptureFixture[str], algorithm: str) -> None:
+    asked = ("2048", "--simulations", "60", "--max-depth", "8", "--seed", "3")
+    found = search(capsys, *asked, "--algorithm", algorithm)
+    state = read_position("2048", None, None).state
+    expected = UCT(60, max_depth=8, seed=3, normalize="tree").run(state)
+    other = UCT(60, max_depth=8, seed=3).run(state)
+    visits = [int(expected.visits[move["action"]]) for move in found["moves"]]
+    assert [move["visits"] for move in found["moves"]] == visits
+    assert visits != [int(other.visits[move["action"]]) for move in found["moves"]]
+
+
+def test_bundled_player_of_2048_searches_as_it_was_measured() -> None:
+    pytest.importorskip("torch")
+    position = read_position("2048", None, None)
+    given = argparse.Namespace(algorithm="auto", player="2048", simulations=16, seconds=None, max_depth=None)
+    chosen = configure(position, given)
+    assert chosen.algorithm == "gumbel"
+    built: Any = chosen.build(1, 1)
+    assert (built.gumbel_scale, built.discount, built.chance) == (0.0, 0.997, "sample")
+    given.algorithm = "alphazero"
+    built = configure(position, given).build(1, 1)
+    assert built.normalize == "tree"

@@ -26,7 +26,8 @@ OUTCOMES: list[tuple[str, Any, str]] = [
     ("zero", [(1, 1.0), (2, 0.0)], "the probability 0.0"),
     ("NaN", [(1, math.nan), (2, 0.5)], "the probability nan"),
     ("infinite", [(1, math.inf)], "the probability inf"),
-    ("no number", [(1, "all")], "the probability"),
+    ("no number", [(1, None)], "the probability None: it must be a number"),
+    ("text of a number", [(1, "1.0")], "the probability '1.0', a text: it must be a number"),
     ("float outcome", [(1.0, 1.0)], "the outcome 1.0"),
     ("negative outcome", [(-1, 1.0)], "the outcome -1"),
     ("large outcome", [(65536, 1.0)], "the outcome 65536"),
@@ -63,6 +64,19 @@ def test_check_game_refuses_wrong_outcomes(name: str, given: Any, message: str) 
     with pytest.raises(GameContractError, match="broken rule 'chance'") as caught:
         check_game(lambda: with_outcomes(lambda: given))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [[(70_000, 1.0)], [(1.5, 1.0)], [], [(-1, 1.0)], [(1, 0.5), (1, 0.5)]])
+def test_check_game_reports_outcomes_before_the_list_that_repeats_them(given: Any) -> None:
+    class Repeats(Race):
+        def chance_outcomes(self) -> Any:
+            return given
+
+        def legal_actions(self) -> Any:
+            return [outcome for outcome, _ in given] if self.rolling else super().legal_actions()
+
+    with pytest.raises(GameContractError, match="broken rule 'chance'"):
+        check_game(Repeats)
 
 
 def raise_error() -> Any:

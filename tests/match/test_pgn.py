@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from pondertree.games import Chess, ConnectFour
-from pondertree.match import GameRecord, MatchResult, play_match, write_games
+from pondertree.errors import InvalidActionError
+from pondertree.game import CHANCE
+from pondertree.games import Backgammon, Chess, ConnectFour
+from pondertree.match import GameRecord, MatchResult, Opening, play_match, write_games
 from pondertree.match.notation import read_pgn
-from pondertree.match.openings import read_openings
-from pondertree.match.result import write_pgn
+from pondertree.match.openings import make_openings, read_openings
+from pondertree.match.result import write_moves, write_pgn
 
 BLACK_TO_MOVE = "4k3/8/8/8/8/8/4P3/4K3 b - - 3 17"
 
@@ -77,3 +79,37 @@ def test_move_text_of_other_games_is_read_as_openings(tmp_path: Path) -> None:
     assert lines[1].split() == list(result.games[0].moves)
     assert [one.moves for one in read_openings(path, "connect_four")] == [game.moves for game in result.games]
     assert ConnectFour().parse_action(lines[1].split()[0]) >= 0
+
+
+def test_games_with_moves_of_several_words_are_read_as_openings(tmp_path: Path) -> None:
+    path = tmp_path / "games.txt"
+    result = play_match("first", "random", "backgammon", num_games=4, seed=1, concurrency=1, pgn=path)
+    book = make_openings(path, Backgammon, "backgammon", 0, 40)
+    for number, game in enumerate(result.games):
+        assert any(" " in move for move in game.moves[:40])
+        assert book[number] == Opening(game.moves[:40], game.fen)
+        assert book[number].state(Backgammon).to_play in (0, 1, CHANCE)
+
+
+def test_game_of_one_move_with_several_words_is_read_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "games.txt"
+    game = GameRecord(
+        number=0,
+        first=1,
+        points=1.0,
+        reason="died",
+        fen=None,
+        moves=("8/5 6/5",),
+        opening=0,
+        seconds=(0.5,),
+        values=(None,),
+    )
+    path.write_text(write_moves(game, ("a", "b")))
+    assert read_openings(path, "backgammon") == [Opening(("8/5 6/5",))]
+
+
+def test_listed_openings_of_backgammon_begin_with_a_move_or_a_roll() -> None:
+    book = make_openings(["8/5 6/5; 6-4", "X 6-4; 24/14"], Backgammon, "backgammon", 0, None)
+    assert (book[0].fen, book[1].fen) == (None, "roll")
+    with pytest.raises(InvalidActionError, match='opening 1: move 1: "9/1"'):
+        make_openings(["9/1"], Backgammon, "backgammon", 0, None)

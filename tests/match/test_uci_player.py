@@ -115,7 +115,7 @@ def test_program_that_cannot_start_ends_match(bad: UciEntrant, message: str) -> 
 
 
 def test_invalid_uci_entrants_raise_before_match(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InvalidArgumentError, match="player1: a UCI program plays chess, not connect_four"):
+    with pytest.raises(InvalidArgumentError, match="player1: a UCI program plays chess, not connect4"):
         play_match(program("good"), "random", "connect4")
     with pytest.raises(InvalidArgumentError, match="player2: there is no program 'no-such-program'"):
         match("random", "uci:no-such-program,nodes=1")

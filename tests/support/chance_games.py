@@ -102,6 +102,13 @@ class Wide:
         return [self.result or 0.0]
 
 
+class HalfOutcomes(Race):
+    """A race whose outcomes have probabilities that sum to 1/2."""
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        return [(outcome, probability / 2) for outcome, probability in super().chance_outcomes()]
+
+
 def with_outcomes(answer: Callable[[], Any]) -> Any:
     """A race whose chance nodes after the first plies have other `chance_outcomes()`."""
 

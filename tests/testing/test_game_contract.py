@@ -78,6 +78,7 @@ from tests.support.broken_games import (
     WinsNaN,
     WinsTooMuch,
 )
+from tests.support.chance_games import HalfOutcomes
 from tests.support.impure_games import (
     AsksTheTime,
     CopiesANumPyGenerator,
@@ -98,6 +99,7 @@ from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.testing import RULES, GameReport, check_game
 
 VIOLATIONS: list[tuple[type, str, str]] = [
+    (HalfOutcomes, "chance", "sum to 0.5"),
     (PlaysInPlace, "mutation", "changed"),
     (SharesItsList, "mutation", "changed"),
     (ChangesWhatNobodyAsks, "mutation", "attribute 'log'"),

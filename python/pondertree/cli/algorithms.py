@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -64,11 +64,13 @@ ALGORITHMS = {
 }
 #: The help of `--algorithm`.
 ALGORITHM_HELP = (
-    "auto (default): hybrid for chess, alphazero with the bundled player for connect4, uct for other games, and with "
-    "--player the algorithm it was trained for; "
+    "auto (default): hybrid for chess, alphazero with the bundled player for connect4, uct for other games; with "
+    "--player muzero for a learned model, gumbel in games with rewards, else alphazero; "
 ) + "; ".join(f"{name}: {algorithm.help}" for name, algorithm in ALGORITHMS.items())
 #: The game with a bundled player, which has the same name.
 BUNDLED = "connect4"
+#: The options of Gumbel search that a bundled player was measured with.
+GUMBEL_OPTIONS: dict[str, dict[str, Any]] = {"2048": {"gumbel_scale": 0.0, "discount": 0.997, "chance": "sample"}}
 
 MAX_LEVEL = 10
 NAMED_LEVELS = {"beginner": 1, "easy": 3, "medium": 5, "hard": 8, "full": MAX_LEVEL}
@@ -90,6 +92,8 @@ class Configuration:
     """A trained player, a learned model, an evaluator, or None."""
     max_depth: int | None = None
     """Maximum playout length of UCT in moves."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """Options of the preset that depend on the game and the player."""
 
     def build(self, seed: int | None, threads: int) -> Search:
         """Builds the search."""
@@ -101,6 +105,7 @@ class Configuration:
             "time_limit": self.seconds,
             "seed": seed,
             "threads": threads,
+            **self.options,
         }
         if chosen.players:
             options[chosen.players[0]] = self.network
@@ -116,7 +121,7 @@ class Configuration:
             )
         if threads > 1:
             raise InvalidArgumentError("--threads is for the compiled search: the reference runs in one thread")
-        return ReferenceSearcher(position, seed, self.max_depth, self.description)
+        return ReferenceSearcher(position, seed, self.max_depth, self.description, self.options)
 
 
 def configure(position: Position, arguments: argparse.Namespace) -> Configuration:
@@ -126,7 +131,7 @@ def configure(position: Position, arguments: argparse.Namespace) -> Configuratio
     network, by = None if player is None else _load(player, position), "trained player"
     is_model = hasattr(network, "initial_inference")
     if algorithm == "auto" and network is not None:
-        algorithm = "muzero" if is_model else "alphazero"
+        algorithm = "muzero" if is_model else "gumbel" if position.info.has_rewards else "alphazero"
     elif algorithm == "auto":
         algorithm = {"chess": "hybrid", BUNDLED: "alphazero"}.get(position.game, "uct")
     chosen = ALGORITHMS[algorithm]
@@ -150,7 +155,15 @@ def configure(position: Position, arguments: argparse.Namespace) -> Configuratio
         if not chosen.has_playouts:
             raise InvalidArgumentError(f"--max-depth cuts playouts, and {algorithm} has none: add --algorithm uct")
         description += f", playouts of {max_depth:,} moves"
-    return Configuration(algorithm, description, simulations, seconds, network, max_depth)
+    options = options_of_game(algorithm, position, player)
+    return Configuration(algorithm, description, simulations, seconds, network, max_depth, options)
+
+
+def options_of_game(algorithm: str, position: Position, player: str | None) -> dict[str, Any]:
+    """Returns the options of a preset that depend on the game and the player: sums of rewards have any size."""
+    if position.info.has_rewards and algorithm in ("uct", "alphazero", "reference"):
+        return {"normalize": "tree"}
+    return GUMBEL_OPTIONS.get(player or "", {}) if algorithm == "gumbel" else {}
 
 
 def _load(player: str, position: Position) -> Any:

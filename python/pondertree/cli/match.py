@@ -36,7 +36,8 @@ def add_arguments(commands: Commands) -> None:
     parser = add_parser(commands, "match", SUMMARY, EXAMPLES, run)
     parser.add_argument("player1", metavar="PLAYER1", help="the player whose score is reported")
     parser.add_argument("player2", metavar="PLAYER2", help="its opponent")
-    parser.add_argument("--game", metavar="GAME", required=True, help=f"the game: {games.KNOWN}, or module:Class")
+    known = f"the game: {games.KNOWN_IN_MATCHES}, or module:Class"
+    parser.add_argument("--game", metavar="GAME", required=True, help=known)
     parser.add_argument(
         "--games", metavar="N", type=count, default=100, help="maximum number of games, even (default: 100)"
     )

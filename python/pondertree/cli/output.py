@@ -22,9 +22,10 @@ try:
 except ImportError as error:
     raise MissingExtraError(f"this command needs rich: {install_command('cli')}") from error
 
-from pondertree.cli.position import Position, join_moves
+from pondertree.cli.position import Position
 from pondertree.cli.search_report import Move, Report, count_text, fit
 from pondertree.cli.searcher import Searcher, run_search
+from pondertree.game import join_moves
 
 BAR_WIDTH = 12
 #: Seconds between updates of the live display, which take time from the search.

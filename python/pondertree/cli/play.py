@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import secrets
 import sys
 import textwrap
 from contextlib import nullcontext
@@ -16,7 +17,7 @@ from pondertree.cli.position import Position, join, read_position
 from pondertree.cli.search_report import Report, count_text, fit
 from pondertree.cli.searcher import EXIT_INTERRUPTED, Searcher, run_search
 from pondertree.errors import GameContractError, GameOverError, InvalidActionError, InvalidArgumentError
-from pondertree.game import CHANCE, is_over
+from pondertree.game import CHANCE, is_over, join_moves
 from pondertree.games.board_svg import piece_colours
 from pondertree.games.chance import draw_outcome
 from pondertree.random import OUTCOME, Random
@@ -85,17 +86,34 @@ def run(arguments: argparse.Namespace) -> int:
     position = read_position(arguments.game, arguments.moves, arguments.fen)
     if is_over(position.state):
         raise GameOverError(f"the game is over in this position. {position.outcome()}")
+    seed = secrets.randbits(32) if arguments.seed is None else arguments.seed
+    outcomes = Random(seed, OUTCOME)
+    position, drawn = draw_outcomes(position, outcomes)
     users = read_side(arguments.side, position)
     chosen = configure(position, arguments)
     session = GameSession(
         console=output.make_console(),
-        engine=chosen.start(position, arguments.seed, arguments.threads),
+        engine=chosen.start(position, seed, arguments.threads),
         chosen=chosen,
         users=users,
         level=arguments.level or Level(MAX_LEVEL),
         options=options_of(arguments),
+        outcomes=outcomes,
+        drawn=drawn,
     )
     return session.play(arguments.fen)
+
+
+def draw_outcomes(position: Position, outcomes: Random) -> tuple[Position, list[str]]:
+    """Returns the position after drawing outcomes up to a decision, and their texts."""
+    drawn = []
+    while not is_over(position.state) and position.state.to_play == CHANCE:
+        outcome = draw_outcome(position.state, outcomes)
+        drawn.append(position.write(outcome))
+        position = position.play(outcome)
+    if drawn and is_over(position.state):
+        raise GameOverError(f"the game is over after the outcome {join_moves(drawn)}. {position.outcome()}")
+    return position, drawn
 
 
 def read_side(text: str, position: Position) -> tuple[int, ...]:
@@ -145,14 +163,15 @@ class GameSession:
     level: Level
     #: The options of the command, for the continue command.
     options: list[str]
+    #: The generator of outcomes, and the texts of those that were drawn before the first decision.
+    outcomes: Random
+    drawn: list[str] = field(default_factory=list)
     #: The positions with a user to move, for `undo`.
     undo_stack: list[Position] = field(default_factory=list)
     random: random.Random = field(init=False)
-    outcomes: Random = field(init=False)
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.engine.seed)
-        self.outcomes = Random(self.engine.seed, OUTCOME)
 
     def play(self, fen: str | None = None) -> int:
         """Plays to the end, or until the user quits; returns the exit status."""
@@ -210,6 +229,8 @@ class GameSession:
         self.console.print(f"Search: {self.effort()}", style="dim")
         if yours:
             self.console.print(f"Enter {self.example()}, or a command (type help to list them).")
+        for text in self.drawn:
+            self.console.print(f"chance: {text}", style="bold")
 
     def effort(self) -> str:
         """Describes the search and its limits per move."""
@@ -276,8 +297,12 @@ class GameSession:
         position = self.engine.position
         self.console.print()
         self.console.print(draw_board(position))
-        if not is_over(position.state) and len(position.players) > 1:
-            self.console.print(f"{position.player} to move", style="dim")
+        if is_over(position.state) or len(position.players) == 1:
+            return
+        line = f"{position.player} to move"
+        # The board of a game with dice ends with it.
+        if not position.board.rpartition("\n")[2].startswith(line):
+            self.console.print(line, style="dim")
 
     def search(self, simulations: int | None, *, is_preview: bool) -> tuple[Report, str]:
         """Searches the position; returns the report and a description of the effort."""

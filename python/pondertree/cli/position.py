@@ -15,22 +15,22 @@ from pondertree import games
 from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, InvalidPositionError
 from pondertree.game import (
     COMPILED,
+    MOVE_SEPARATOR,
     GameInfo,
     check_rewards,
     describe,
     is_over,
+    join_moves,
     move_text,
     play,
     player_numbers,
+    split_moves,
     state_text,
 )
 from pondertree.games.chess_interop import actions_written
 
 #: Number of legal moves listed in an error message.
 MAX_LISTED = 12
-
-#: Separator of moves with several words.
-MOVE_SEPARATOR = ";"
 #: The games, for messages.
 KNOWN_GAMES = f"{games.KNOWN}, or module:Class for a game written in Python"
 
@@ -131,6 +131,9 @@ class Position:
             return int(self.state.parse_action(text)) if self.is_compiled else self._parse(text)
         except InvalidActionError as error:
             reason = str(error).split("; legal")[0].split(": legal")[0]
+            if self.is_compiled:
+                # Users know the name of the command line.
+                reason = reason.removesuffix(self.info.name) + self.game * reason.endswith(self.info.name)
             raise InvalidActionError(f"{reason} (legal: {self.legal_text(MAX_LISTED)})") from None
 
     def _parse(self, text: str) -> int:
@@ -184,6 +187,13 @@ class Position:
                 return " ".join(words[:count]), count
         return words[0], 1
 
+    def is_one_move(self, text: str) -> bool:
+        """Whether a text of several words is one move of a compiled game; others are matched by `first_move`."""
+        if self.is_compiled:
+            with contextlib.suppress(InvalidActionError):
+                return self._is_legal(self.state.parse_action(text))
+        return False
+
     def legal_moves(self) -> list[str]:
         """Returns the texts of the legal moves."""
         return [self.write(int(action)) for action in self.state.legal_actions()]
@@ -222,12 +232,6 @@ def join(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def join_moves(moves: Sequence[str]) -> str:
-    """Joins moves in the form of `--moves`: separated by semicolons if a move has several words."""
-    between = f"{MOVE_SEPARATOR} " if any(len(move.split()) > 1 for move in moves) else " "
-    return between.join(moves)
-
-
 def read_position(game: str | None, moves: str | None, fen: str | None) -> Position:
     """Returns the position of `GAME`, `--moves` and `--fen`."""
     if game is None:
@@ -256,7 +260,9 @@ def play_moves(position: Position, moves: str) -> Position:
     is_separated = MOVE_SEPARATOR in moves
     if position.game == "chess":
         moves = MOVE_NUMBER.sub(" ", moves)
-    left = [part.strip() for part in moves.split(MOVE_SEPARATOR) if part.strip()] if is_separated else moves.split()
+    left = split_moves(moves)
+    if len(left) > 1 and not is_separated and position.is_one_move(moves.strip()):
+        left, is_separated = [moves.strip()], True
     number = 0
     while left:
         number += 1
@@ -268,7 +274,10 @@ def play_moves(position: Position, moves: str) -> Position:
         try:
             position = position.play(position.parse(text))
         except InvalidActionError as error:
-            raise InvalidActionError(f"--moves, move {number}: {error}") from None
+            hint = ""
+            if not is_separated and any(len(move.split()) > 1 for move in position.legal_moves()):
+                hint = f"; moves are separated by {MOVE_SEPARATOR!r} if one has several words"
+            raise InvalidActionError(f"--moves, move {number}: {error}{hint}") from None
         left = left[taken:]
     return position
 

@@ -8,11 +8,11 @@ import sys
 
 from pondertree.cli.algorithms import configure
 from pondertree.cli.arguments import Commands, add_command, add_effort, count
-from pondertree.cli.position import read_position
+from pondertree.cli.position import MAX_LISTED, read_position
 from pondertree.cli.searcher import EXIT_INTERRUPTED, EngineSearcher, run_search
-from pondertree.errors import GameOverError, UsageError
+from pondertree.errors import GameOverError, InvalidArgumentError, UsageError
 from pondertree.files import check_writable
-from pondertree.game import is_over
+from pondertree.game import CHANCE, is_over
 
 EXAMPLES = """\
   pondertree search connect4 --moves "4 4 3" --seconds 2
@@ -25,8 +25,8 @@ EXAMPLES = """\
 
 Q is the value of a move for the player to move, from -1 (lost) to +1 (won).
 Proven results are shown instead: "win in 3" is a forced win in three plies. The
-expected line is the principal variation after the move. Games with more players
-or with rewards have one value per player."""
+expected line is the principal variation after the move, up to the first chance
+node. Games with more players or with rewards have one value per player."""
 
 TOP = 10
 
@@ -48,6 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
     position = read_position(arguments.game, arguments.moves, arguments.fen)
     if is_over(position.state):
         raise GameOverError(f"the game is over in this position: there is nothing to search. {position.outcome()}")
+    if position.state.to_play == CHANCE:
+        raise InvalidArgumentError(
+            f"this position is a chance node: add the outcome to --moves: {position.legal_text(MAX_LISTED)}"
+        )
     chosen = configure(position, arguments)
     searcher = chosen.start(position, arguments.seed, arguments.threads)
     if arguments.save is not None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from pondertree.cli.position import Position
 from pondertree.drawing import SearchedNode
-from pondertree.game import move_text, perspective
+from pondertree.game import describe, move_text, perspective
+from pondertree.games.chance import is_chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,8 @@ def list_moves(
 ) -> tuple[Move, ...]:
     """Returns every legal move, `best_action` first, then by visits. `visits` and `q` are indexed by action.
 
-    Proofs and principal variations are read from the tree; that of `best_action` is `pv` if given.
+    Proofs and principal variations are read from the tree; that of `best_action` is `pv` if given. They stop at the
+    first chance node, where there is nothing to choose.
     """
     legal = [int(action) for action in state.legal_actions()]
     total = sum(int(visits[action]) for action in legal)
@@ -143,6 +145,10 @@ def list_moves(
         text = move_text(state, action)
         child = None if root is None else root.children.get(action)
         proven = None if root is None or child is None else proven_for_parent(root, child)
+        if pv and action == best_action:
+            line = line_before_chance(state, action, pv)
+        else:
+            line = (text, *variation_below(state.play(action), child))
         moves.append(
             Move(
                 action=action,
@@ -152,10 +158,23 @@ def list_moves(
                 q=None if math.isnan(q[action]) else float(q[action]),
                 proven=proven,
                 plies=None if child is None or proven is None else 1 + (child.distance or 0),
-                pv=tuple(pv) if pv and action == best_action else (text, *variation_below(state.play(action), child)),
+                pv=line,
             )
         )
     return tuple(sorted(moves, key=lambda move: (move.action != best_action, -move.visits)))
+
+
+def line_before_chance(state: Any, action: int, line: Sequence[str]) -> tuple[str, ...]:
+    """Returns a line that begins with `action` up to the first chance node."""
+    if not describe(state).has_chance:
+        return tuple(line)
+    state, length = state.play(action), 1
+    while length < len(line) and not state.is_terminal and not is_chance(state):
+        actions = {move_text(state, int(legal)): int(legal) for legal in state.legal_actions()}
+        if line[length] not in actions:
+            break
+        state, length = state.play(actions[line[length]]), length + 1
+    return tuple(line[:length])
 
 
 def proven_for_parent(node: SearchedNode, child: SearchedNode) -> int | None:
@@ -166,9 +185,12 @@ def proven_for_parent(node: SearchedNode, child: SearchedNode) -> int | None:
 
 
 def variation_below(state: Any, node: SearchedNode | None) -> list[str]:
-    """Returns the principal variation below `node`, by the engine's rule: most visited, or by proofs."""
+    """Returns the principal variation below `node`, by the engine's rule: most visited, or by proofs.
+
+    It stops at a chance node.
+    """
     line = []
-    while node is not None and node.children:
+    while node is not None and node.children and not is_chance(state):
         parent, proven = node, node.proven
 
         def rank(action: int, parent: SearchedNode = parent, proven: int | None = proven) -> tuple[int, int, int]:

@@ -7,7 +7,7 @@ import secrets
 import signal
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any, Self
 
@@ -166,10 +166,11 @@ class ReferenceSearcher(Searcher):
         seed: int | None,
         max_depth: int | None = None,
         description: str = "UCT, reference in Python",
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(position, seed)
         self.description = description
-        self._search = reference.MCTS(seed=self.seed, max_depth=max_depth)
+        self._search = reference.MCTS(seed=self.seed, max_depth=max_depth, **(options or {}))
         self._calls = 0
         #: Sums of returns per player, in games where one value does not determine the others.
         self._sums: list[float] = []

@@ -110,7 +110,7 @@ def setup_of_game(arguments: argparse.Namespace) -> Setup:
     chosen = configured(position, arguments)
     if chosen.algorithm == "reference":
         raise InvalidArgumentError("the reference has no tree that can be shown: --algorithm uct has the same results")
-    parameters: dict[str, Any] = {"max_memory": MAX_MEMORY}
+    parameters: dict[str, Any] = {"max_memory": MAX_MEMORY, **chosen.options}
     if arguments.threads > 1:
         parameters["threads"] = arguments.threads
     if chosen.max_depth is not None:

@@ -25,7 +25,10 @@ __all__ += [game.state.__name__ for game in COMPILED.values()]
 #: The classes of the compiled games by their names on the command line.
 BY_NAME: dict[str, Any] = {game.command: game.state for game in COMPILED.values()}
 #: Those names for messages and help texts.
-KNOWN = ", ".join(game.command + "[:SIZE]" * (game.start == "size") for game in COMPILED.values())
+_TEXTS = {game.command + "[:SIZE]" * (game.start == "size"): game for game in COMPILED.values()}
+KNOWN = ", ".join(_TEXTS)
+#: The names of the games that matches are played in, which are scored by results.
+KNOWN_IN_MATCHES = ", ".join(text for text, game in _TEXTS.items() if not game.has_rewards)
 _NAMES = {name: game for game in COMPILED.values() for name in (game.command, game.name, *game.aliases)}
 
 

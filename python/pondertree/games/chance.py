@@ -1,7 +1,7 @@
 """Chance nodes: states whose next state is drawn instead of chosen.
 
 A state with `to_play == CHANCE` has `chance_outcomes()`, pairs of an outcome and its probability. `legal_actions()`
-lists the same outcomes, and `play(outcome)` returns the state after it.
+lists the same outcomes in any order, and `play(outcome)` returns the state after it.
 """
 
 from __future__ import annotations
@@ -118,8 +118,12 @@ def _pairs(given: Any, state: Any) -> tuple[list[int], list[float]]:
             actions.append(operator.index(outcome))
         except TypeError:
             _refuse(state, f"has the outcome {shown(outcome)}: outcomes are ints from 0 to {LARGEST_OUTCOME}")
+        if isinstance(probability, (str, bytes)):
+            _refuse(
+                state, f"gives the outcome {outcome} the probability {shown(probability)}, a text: it must be a number"
+            )
         try:
-            probabilities.append(math.nan if isinstance(probability, (str, bytes)) else float(probability))
+            probabilities.append(float(probability))
         except (TypeError, ValueError):
             _refuse(state, f"gives the outcome {outcome} the probability {shown(probability)}: it must be a number")
     return actions, probabilities

@@ -16,7 +16,7 @@ from pondertree._core import Chess
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError, PondertreeError
 from pondertree.files import reading
-from pondertree.game import CHANCE, COMPILED, describe, is_over, move_text
+from pondertree.game import CHANCE, COMPILED, describe, is_over, join_moves, move_text, split_moves
 from pondertree.games.chance import draw_outcome
 from pondertree.match.notation import parse_move, read_epd, read_pgn
 from pondertree.presets import UCT
@@ -125,6 +125,24 @@ def _opening_start(factory: Callable[[], Any]) -> str | None:
     return None if game is None else game.opening_start
 
 
+def _started(opening: Opening, factory: Callable[[], Any]) -> Opening:
+    """Returns a listed opening from the start of random ones if its first move is legal only there: a roll."""
+    start = _opening_start(factory)
+    if start is None or opening.fen is not None or not opening.moves:
+        return opening
+    first = Opening(opening.moves[:1])
+    other = Opening(opening.moves[:1], start)
+    return Opening(opening.moves, start) if not _is_legal(first, factory) and _is_legal(other, factory) else opening
+
+
+def _is_legal(opening: Opening, factory: Callable[[], Any]) -> bool:
+    try:
+        opening.state(factory)
+    except PondertreeError:
+        return False
+    return True
+
+
 def _random_moves(factory: Callable[[], Any], plies: int, numbers: Random) -> tuple[Any, list[str], int]:
     """Plays up to `plies` random moves, and outcomes by chance up to a decision, which are not counted.
 
@@ -152,7 +170,7 @@ class ListedOpenings:
     """Openings from a list, in order, repeated cyclically."""
 
     def __init__(self, factory: Callable[[], Any], openings: Iterable[Opening], source: str) -> None:
-        self._openings = list(openings)
+        self._openings = [_started(opening, factory) for opening in openings]
         if not self._openings:
             raise InvalidArgumentError(f"{source}: there are no openings")
         for number, opening in enumerate(self._openings, start=1):
@@ -162,7 +180,7 @@ class ListedOpenings:
                 raise type(error)(f"{source}, opening {number}: {error}") from None
             if over:
                 raise InvalidArgumentError(f"{source}, opening {number}: the game is over after it")
-        listing = "\n".join(f"{opening.fen};{' '.join(opening.moves)}" for opening in self._openings)
+        listing = "\n".join(f"{opening.fen};{join_moves(opening.moves)}" for opening in self._openings)
         self.text = f"{len(self._openings)} listed, {hashlib.sha256(listing.encode()).hexdigest()[:16]}"
 
     def restore(self, number: int, opening: Opening) -> None:
@@ -212,7 +230,7 @@ def read_openings(path: Path, name: str, plies: int | None = None) -> list[Openi
         return [Opening(fen=fen) for fen in read_epd(text)]
     if kind == ".pgn":
         return [Opening(moves[:plies], fen) for fen, moves in read_pgn(text)]
-    lines = [line.partition("#")[0].split() for line in text.splitlines()]
+    lines = [split_moves(line.partition("#")[0]) for line in text.splitlines()]
     return [Opening(tuple(line[:plies])) for line in lines if line]
 
 
@@ -220,7 +238,7 @@ def _listed(entry: Any, number: int) -> Opening:
     if isinstance(entry, Opening):
         return entry
     if isinstance(entry, str):
-        return Opening(tuple(entry.split()))
+        return Opening(tuple(split_moves(entry)))
     raise InvalidArgumentError(
         f'openings[{number}] must be moves such as "4 4 3" or an Opening, not {validation.shown(entry)}'
     )

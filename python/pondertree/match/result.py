@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from pondertree._core import Chess
+from pondertree.game import MOVE_SEPARATOR, join_moves
 from pondertree.match.game import GameRecord
 from pondertree.match.record import PairRecord
 from pondertree.match.statistics import Elo, Sprt, SprtState, estimate
@@ -219,7 +220,12 @@ def write_moves(game: GameRecord, players: tuple[str, str]) -> str:
     """Returns a game of any kind as a comment with players and result, and a line of moves."""
     first, second = sides_of(game, players)
     about = f"# game {game.number}: {first} - {second} {_RESULTS[result_of(game)]} ({_comment(game)})"
-    return f"{' '.join(about.split())}\n{' '.join(game.moves)}\n"
+    return f"{' '.join(about.split())}\n{_line(game.moves)}\n"
+
+
+def _line(moves: Sequence[str]) -> str:
+    # A line of one move with several words needs the separator to be read as one.
+    return join_moves(moves) + (MOVE_SEPARATOR if len(moves) == 1 and len(moves[0].split()) > 1 else "")
 
 
 def _comment(game: GameRecord) -> str:

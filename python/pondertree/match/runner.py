@@ -88,7 +88,7 @@ def play_match(
         check_pgn(check_writable(pgn, "pgn"), resume)
     test = check_sprt(sprt)
     rules = adjudication or Adjudication()
-    book = make_openings(openings, factory, info.name, seed, plies)
+    book = make_openings(openings, factory, games.name_of_info(info), seed, plies)
     runner = PairRunner(entrants, factory, seed, rules, on_failure)
     pairs = num_games // 2
     workers = choose_concurrency(concurrency, runner, pairs)
@@ -195,7 +195,7 @@ def read_game(given: Any) -> tuple[Callable[[], Any], Any, str]:
     info = describe(factory())
     if not info.is_two_player_zero_sum:
         raise InvalidArgumentError(
-            f"game: a match needs a zero-sum game of two players without rewards, not {info.name}"
+            f"game: a match needs a zero-sum game of two players without rewards, not {games.name_of_info(info)}"
         )
     if info.compiled:
         return factory, info, ":".join([info.name, *games.name_of_info(info).split(":")[1:]])

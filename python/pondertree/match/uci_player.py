@@ -19,6 +19,7 @@ from pondertree import validation
 from pondertree.config import option
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
+from pondertree.games import name_of_info
 from pondertree.match.players import Entrant, PlayedMove, Player, PlayerFailure
 from pondertree.match.statistics import score_of
 from pondertree.optional import require
@@ -75,7 +76,7 @@ class UciEntrant(Entrant):
 
     def check(self, info: GameInfo) -> None:
         if info.name != "chess":
-            raise InvalidArgumentError(f"a UCI program plays chess, not {info.name}")
+            raise InvalidArgumentError(f"a UCI program plays chess, not {name_of_info(info)}")
         require("chess.engine", "python-chess", "a UCI program as a player")
         if shutil.which(self.command[0]) is None:
             raise InvalidArgumentError(f"there is no program {self.command[0]!r} that can be run")

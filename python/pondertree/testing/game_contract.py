@@ -163,9 +163,14 @@ class GameChecker:
             self.fail("is_terminal", f"is_terminal is {terminal!r}, not True or False{hint}")
         readings: dict[str, Any] = {"is_terminal": bool(terminal), "to_play": self.read_to_play(state, bool(terminal))}
         is_chance = not terminal and readings["to_play"] == CHANCE
+        # Violations of the outcomes are reported as such, before those of the list that repeats them.
+        if is_chance:
+            readings["chance_outcomes()"] = self.read_outcomes(state)
         readings["legal_actions"] = self.read_legal(state, bool(terminal), is_chance)
         if is_chance:
-            readings["chance_outcomes()"] = self.read_outcomes(state, readings["legal_actions"])
+            with self.under("chance"):
+                outcomes = [outcome for outcome, _ in readings["chance_outcomes()"]]
+                check_same_outcomes(state, outcomes, readings["legal_actions"])
         if self.info.has_rewards:
             readings["rewards()"] = self.read_numbers("rewards", self.ask("answers", "rewards()", state.rewards))
         if terminal:
@@ -189,11 +194,10 @@ class GameChecker:
                 check_player(player, self.info.num_players, self.info.name)
         return player
 
-    def read_outcomes(self, state: Any, legal: list[int]) -> list[tuple[int, float]]:
+    def read_outcomes(self, state: Any) -> list[tuple[int, float]]:
         """Reads the outcomes of a chance node, with their probabilities."""
         with self.under("chance"):
             actions, probabilities = read_outcomes(state)
-            check_same_outcomes(state, actions, legal)
         return list(zip(actions, probabilities, strict=True))
 
     def read_legal(self, state: Any, terminal: bool, is_chance: bool = False) -> list[int]:
