@@ -20,12 +20,15 @@ from pondertree.validation import shown
 LARGEST_OUTCOME: Final = 65535
 #: Greatest distance of the sum of the probabilities from 1.
 SUM_TOLERANCE: Final = 1e-9
+#: The most chance nodes that may follow each other without a decision or an end.
+MAX_CHANCE_IN_A_ROW: Final = 1000
 
 
 __all__ = [
     "CHANCE",
     "LARGEST_OUTCOME",
     "Outcomes",
+    "check_chance_ends",
     "check_same_outcomes",
     "draw_outcome",
     "is_chance",
@@ -130,6 +133,15 @@ def draw_outcome(state: Any, random: Random) -> int:
     """Returns an outcome of a chance node, drawn by the probabilities in their order."""
     actions, probabilities = read_outcomes(state)
     return actions[draw(probabilities, random)]
+
+
+def check_chance_ends(state: Any, in_a_row: int) -> None:
+    """Raises `GameContractError` if `state` is the end of too many chance nodes in a row."""
+    if in_a_row > MAX_CHANCE_IN_A_ROW:
+        raise GameContractError(
+            f"{type(state).__name__}: {MAX_CHANCE_IN_A_ROW} chance nodes follow each other without a decision or an end; "
+            f"play() of outcomes must lead to one (the state is {shown(state)})"
+        )
 
 
 def check_same_outcomes(state: Any, outcomes: Sequence[int], legal: Sequence[int]) -> None:
