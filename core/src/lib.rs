@@ -40,6 +40,7 @@ pub use runtime::random::{fold, tree_key, Purpose, Random};
 pub use runtime::thread_pool::parallel_for;
 #[cfg(feature = "rayon")]
 pub use runtime::thread_pool_ablation::{choose as choose_thread_pool, Backend as ThreadPoolBackend};
+pub use search::backup::edge_discount;
 pub use search::batch::StepResult;
 pub use search::chance::ChanceMode;
 pub use search::config::{SearchConfig, WorldConfig, LARGEST_REWARD};

@@ -188,18 +188,14 @@ class Node(ReadOnly):
     @lazy
     def total_value(self) -> float:
         """W: the sum of all values backed up through this node, for the player to move here."""
-        discount, is_maximum = self._view.planning
         if self.parent is not None and self._info.is_two_player_zero_sum:
-            chosen = float(self._edge["sum"]) / discount
+            chosen = float(self._edge["sum"]) / self._view.edge_discount(self.parent._index)
             return chosen if self._owner == self.parent._owner else -chosen
         if self._header is None:
             return 0.0
         if self.is_terminal:
             return self.raw_value * self.visit_count
-        _, visits, sums, *_ = self._view.edges(self._index)
-        if is_maximum and visits.any():
-            return self.visit_count * float((sums[visits > 0] / visits[visits > 0]).max())
-        return self.raw_value + float(sums.sum())
+        return float(self._view.node_sum(self._index, self.visit_count))
 
     @property
     def q_value(self) -> float:

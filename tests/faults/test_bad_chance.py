@@ -9,7 +9,7 @@ import random
 from typing import Any
 
 import pytest
-from tests.support.chance_games import Certain, Race, Wide, with_outcomes
+from tests.support.chance_games import Certain, Race, Reroll, Wide, with_outcomes
 from tests.support.search_helpers import fingerprint
 
 import pondertree
@@ -213,3 +213,24 @@ def test_nodes_with_very_many_outcomes(in_flight: int) -> None:
         assert sum(child.visit_count for child in node.children.values()) == node.visit_count
         tree.advance(1)
         assert tree.waits_for_outcome()
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_chance_that_goes_on_for_ever_is_refused(search: str) -> None:
+    with pytest.raises(GameContractError, match="1000 chance nodes follow each other .*Reroll"):
+        SEARCHES[search]().run(Reroll(ends=False))
+
+
+@pytest.mark.parametrize("make", [pondertree.UCT, uct.MCTS])
+def test_chance_in_playouts_that_goes_on_for_ever_is_refused(make: Any) -> None:
+    """The first simulation plays out the position before the throws."""
+
+    class Later(Reroll):
+        def legal_actions(self) -> list[int]:
+            return [1]
+
+        def play(self, action: int) -> Reroll:
+            return Reroll(throwing=True, ends=False) if self.throws else Later(throws=1)
+
+    with pytest.raises(GameContractError, match="1000 chance nodes follow each other .*Reroll"):
+        make(1, seed=1).run(Later())

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.chance_games import Reroll
 from tests.support.engine_alphazero import Table, key_of
 from tests.support.solvers import best_play
 from tests.support.terms import check_terms
@@ -262,3 +263,18 @@ def test_values_converge_to_exact_ones(chance: str) -> None:
             found.append(abs(result.value - exact))
     assert np.mean(errors[10_000]) <= 0.05
     assert np.mean(errors[10_000]) < np.mean(errors[1_000])
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("in_flight", [1, 4])
+@pytest.mark.parametrize("chance", ["balanced", "sample"])
+def test_reroll_ends_and_matches_reference(preset: str, in_flight: int, chance: str) -> None:
+    """The most probable outcome leads to another throw, which the balanced choice alone would follow for ever."""
+    for seed in range(5):
+        assert assert_equal(Reroll(), preset, 200, seed, in_flight=in_flight, chance=chance) > 1
+
+
+def test_reroll_has_its_expected_value() -> None:
+    result = pondertree.UCT(3000, seed=1).run(Reroll())
+    assert result.q[1] == pytest.approx(0.5, abs=0.05)
+    assert result.action == 1

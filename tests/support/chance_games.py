@@ -123,3 +123,48 @@ def with_outcomes(answer: Callable[[], Any]) -> Any:
             return [] if self.is_terminal else [1, 2, 7] if self.rolling else [0, 1]
 
     return Broken()
+
+
+@dataclass(frozen=True)
+class Reroll:
+    """A die of three sides, thrown again after a 0, the most probable and lowest outcome; or 0.25 without a throw.
+
+    With `ends=False` every outcome is a throw again, so that chance goes on for ever.
+    """
+
+    throwing: bool = False
+    result: float | None = None
+    throws: int = 0
+    ends: bool = True
+    num_players, num_actions = 1, 2
+
+    @property
+    def to_play(self) -> int:
+        return pondertree.CHANCE if self.throwing else 0
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.result is not None
+
+    def legal_actions(self) -> list[int]:
+        if self.is_terminal:
+            return []
+        return [0, 1, 2] if self.throwing else [0, 1]
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        return [(0, 0.5), (1, 0.25), (2, 0.25)]
+
+    def play(self, action: int) -> Reroll:
+        if action not in self.legal_actions():
+            raise ValueError(f"action {action} in {self}")
+        if not self.throwing and action == 0:
+            return replace(self, result=0.25)
+        again = not self.throwing or action == 0 or not self.ends
+        return replace(self, throwing=True, throws=self.throws + 1, result=None if again else action - 1.0)
+
+    def returns(self) -> list[float]:
+        return [self.result or 0.0]
+
+    def observation(self) -> Any:
+        assert not self.throwing, "evaluators never see a chance node"
+        return np.array([float(self.throws)], dtype=np.float32)

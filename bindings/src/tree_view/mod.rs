@@ -5,7 +5,7 @@ mod window;
 
 use numpy::{IntoPyArray, PyArray1};
 use pondertree_core::solvers::minimax::Verdict;
-use pondertree_core::{Backup, Error, Snapshot, WindowOptions, ROOT, UNPROVEN};
+use pondertree_core::{edge_discount, node_sum, Error, Snapshot, WindowOptions, ROOT, UNPROVEN};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -165,11 +165,20 @@ impl TreeView {
         self.0.has_tags
     }
 
-    /// The discount per move, and whether nodes are worth their best edge instead of the mean of their visits.
-    #[getter]
-    fn planning(&self) -> (f64, bool) {
-        let shape = self.0.tree().shape();
-        (shape.discount, shape.backup == Backup::Max)
+    /// Returns W of a node with `visits`, for the player to move there.
+    fn node_sum(&self, node: u32, visits: u32) -> PyResult<f64> {
+        guarded(|| {
+            self.check(node)?;
+            Ok(node_sum(self.0.tree(), self.0.tree().node(node), visits))
+        })
+    }
+
+    /// Returns the discount of the edges of a node.
+    fn edge_discount(&self, node: u32) -> PyResult<f64> {
+        guarded(|| {
+            self.check(node)?;
+            Ok(edge_discount(self.0.tree().node(node), self.0.tree().shape().discount))
+        })
     }
 
     /// N of the root.

@@ -1,7 +1,7 @@
 //! The columns of a window of a tree.
 
 use numpy::{Element, PyArray1};
-use pondertree_core::{Edges, Node, Tree, WindowOptions, WindowRow, ROOT, UNPROVEN};
+use pondertree_core::{node_sum, Edges, Node, Tree, WindowOptions, WindowRow, ROOT, UNPROVEN};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -32,7 +32,7 @@ pub fn columns<'py>(py: Python<'py>, tree: &Tree, options: &WindowOptions) -> Py
     let shown: Vec<Shown<'_>> = rows.iter().enumerate().map(shown).collect();
     let root = tree.node(ROOT);
     let chooser = |one: &Shown<'_>| one.above.as_ref().map_or(root.owner(), |(parent, _)| parent.owner());
-    let root_sum = || root.raw_value + tree.edges(root).sums.iter().sum::<f64>();
+    let root_sum = || node_sum(tree, root, tree.root_visits);
     let columns = PyDict::new(py);
     add(&columns, "parent", &shown, |one| one.above.as_ref().map_or(-1, |_| i64::from(one.row.parent)))?;
     add(&columns, "node", &shown, |one| one.row.node.map_or(-1, i64::from))?;

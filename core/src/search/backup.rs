@@ -27,11 +27,24 @@ impl<W: World> SearchState<W> {
     #[inline(never)]
     fn back_up_general(&mut self, tree: &mut Tree, config: &WorldConfig<W>, path: &[Step], values: &[f64]) {
         match config.backup {
-            Backup::Mean => per_player(tree, path, &mut values.to_vec(), config.discount),
+            Backup::Mean => {
+                let (mut few, mut many) = ([0.0; 2], Vec::new());
+                let values = match few.get_mut(..values.len()) {
+                    Some(few) => {
+                        few.copy_from_slice(values);
+                        few
+                    }
+                    None => {
+                        many.extend_from_slice(values);
+                        &mut many[..]
+                    }
+                };
+                per_player(tree, path, values, config.discount);
+            }
             Backup::Max => best(tree, path, values[0], config.discount),
         }
         if config.rule.uses_bounds() {
-            for step in path {
+            for step in path.iter().filter(|step| !tree.node(step.node).is_chance()) {
                 widen(&mut self.bounds, tree, step.edge);
             }
         }
@@ -69,9 +82,18 @@ fn best(tree: &mut Tree, path: &[Step], mut value: f64, discount: f64) {
     }
 }
 
-/// Turns the values after a step into those before it: `g = r + discount * g`. Outcomes of chance nodes are not discounted.
+/// Returns the discount of the edges of a node: outcomes of chance are no moves, and are not discounted.
+pub fn edge_discount(parent: &Node, discount: f64) -> f64 {
+    if parent.is_chance() {
+        1.0
+    } else {
+        discount
+    }
+}
+
+/// Turns the values after a step into those before it: `g = r + discount * g`.
 fn before_move(tree: &Tree, step: Step, values: &mut [f64], discount: f64) {
-    let discount = if tree.node(step.node).is_chance() { 1.0 } else { discount };
+    let discount = edge_discount(tree.node(step.node), discount);
     let rewards = tree.edge(step.edge).2.child().map_or(&[][..], |child| tree.rewards(child));
     for (player, value) in values.iter_mut().enumerate() {
         *value = rewards.get(player).map_or(discount * *value, |reward| reward + discount * *value);
@@ -100,10 +122,10 @@ fn widen(bounds: &mut Bounds, tree: &Tree, edge: Edge) {
     }
 }
 
-/// Returns the bounds of the edges of a tree.
+/// Returns the bounds of the edges of a tree. Outcomes of chance, between which nothing is chosen, do not count.
 pub(crate) fn bounds_of(tree: &Tree) -> Bounds {
     let mut bounds = NO_BOUNDS;
-    for node in tree.indices().map(|index| tree.node(index)) {
+    for node in tree.indices().map(|index| tree.node(index)).filter(|node| !node.is_chance()) {
         (0..node.opened as usize).for_each(|place| widen(&mut bounds, tree, node.edge(place)));
     }
     bounds

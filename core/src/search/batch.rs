@@ -131,7 +131,7 @@ impl<W: World> SearchState<W> {
         (leaf.simulation, leaf.key, leaf.node, leaf.slot) = (simulation, key, node, u32::MAX);
         (leaf.value, leaf.proof) = (None, None);
         if W::NEEDS_STEP {
-            leaf.luck = descent.luck().clone();
+            leaf.luck = descent.luck.clone();
         }
     }
 
@@ -179,7 +179,7 @@ impl<W: World> SearchState<W> {
             });
         } else if tree.node(node).is_chance() {
             // The position of its outcome is the next one to step.
-            let (step, record) = chance::follow(tree, config, node, &mut leaf.luck, &mut self.journal);
+            let (step, record) = chance::follow(tree, config, node, &leaf.path, &mut leaf.luck, &mut self.journal);
             leaf.path.push(step);
             leaf.trace.extend(record);
             leaf.slot = u32::MAX;

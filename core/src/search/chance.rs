@@ -87,9 +87,16 @@ pub(crate) fn expand<W: World>(tree: &mut Tree, node: NodeIndex, state: &W::Stat
     add_outcomes(tree, node, legal, outcomes.iter().map(|&(_, probability)| probability));
 }
 
+/// Returns whether the chance node at the end of `path`, with `visits`, is new and its parent a chance node. Its first outcome is always
+/// sampled: the balanced choice, the most probable outcome, would follow a rule such as "on a 1, roll again" for ever.
+#[inline]
+pub(crate) fn is_new_below_chance(tree: &Tree, path: &[Step], visits: u32) -> bool {
+    visits == 0 && path.last().is_some_and(|step| tree.node(step.node).is_chance())
+}
+
 /// Returns whether the next outcome of a chance node is sampled.
-fn is_sampled<W: World>(config: &WorldConfig<W>, node: &Node) -> bool {
-    config.chance == ChanceMode::Sample || u32::from(node.num_edges) > config.chance_width
+fn is_sampled<W: World>(config: &WorldConfig<W>, node: &Node, is_new_below_chance: bool) -> bool {
+    is_new_below_chance || config.chance == ChanceMode::Sample || u32::from(node.num_edges) > config.chance_width
 }
 
 /// Returns P / (n + 1) of each edge, n with leaves in flight.
@@ -100,9 +107,9 @@ fn scores<'a>(tree: &'a Tree, node: &Node) -> impl Iterator<Item = f64> + 'a {
 }
 
 /// Returns the place of the outcome that the descent follows, drawn from `luck` if it is sampled: in the order of the edges.
-pub(crate) fn choose<W: World>(tree: &Tree, config: &WorldConfig<W>, node: &Node, luck: &mut Random) -> usize {
+pub(crate) fn choose<W: World>(tree: &Tree, config: &WorldConfig<W>, node: &Node, is_new_below_chance: bool, luck: &mut Random) -> usize {
     let edges = tree.edges(node);
-    if is_sampled(config, node) {
+    if is_sampled(config, node, is_new_below_chance) {
         return luck.draw(edges.priors.iter().map(|&prior| f64::from(prior))).unwrap_or(0);
     }
     let mut best = (0, f64::NEG_INFINITY);
@@ -115,9 +122,16 @@ pub(crate) fn choose<W: World>(tree: &Tree, config: &WorldConfig<W>, node: &Node
 }
 
 /// Returns the record of the choice of the outcome at `place`, before its edge is opened, at a node with `visits`.
-pub(crate) fn recorded<W: World>(tree: &Tree, config: &WorldConfig<W>, node: &Node, visits: u32, place: usize) -> TraceStep {
+pub(crate) fn recorded<W: World>(
+    tree: &Tree,
+    config: &WorldConfig<W>,
+    node: &Node,
+    visits: u32,
+    is_new_below_chance: bool,
+    place: usize,
+) -> TraceStep {
     let edges = tree.edges(node);
-    let is_sampled = is_sampled(config, node);
+    let is_sampled = is_sampled(config, node, is_new_below_chance);
     let scores: Option<Vec<(u16, f64)>> = (!is_sampled).then(|| edges.actions.iter().copied().zip(scores(tree, node)).collect());
     let of_edge = |place: usize| {
         terms! {
@@ -136,17 +150,19 @@ pub(crate) fn recorded<W: World>(tree: &Tree, config: &WorldConfig<W>, node: &No
     TraceStep { action: edges.actions[place], scores, terms }
 }
 
-/// Follows an outcome of the new chance node `index`, whose path has leaves in flight; returns the step and its record.
+/// Follows an outcome of the new chance node `index` at the end of `path`, whose steps count as in flight; returns the step and its record.
 pub(crate) fn follow<W: World>(
     tree: &mut Tree,
     config: &WorldConfig<W>,
     index: NodeIndex,
+    path: &[Step],
     luck: &mut Random,
     journal: &mut Journal,
 ) -> (Step, Option<TraceStep>) {
     let node = *tree.node(index);
-    let place = choose(tree, config, &node, luck);
-    let record = config.trace.then(|| recorded(tree, config, &node, 0, place));
+    let is_chained = is_new_below_chance(tree, path, 0);
+    let place = choose(tree, config, &node, is_chained, luck);
+    let record = config.trace.then(|| recorded(tree, config, &node, 0, is_chained, place));
     let edge = node.edge(place);
     journal.node(tree, index);
     journal.swap(node.edge(node.opened as usize), edge);

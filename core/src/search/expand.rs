@@ -2,6 +2,7 @@
 
 use crate::games::analysis::ProvenResult;
 use crate::games::World;
+use crate::search::backup::edge_discount;
 use crate::search::chance::{self, owner_in};
 use crate::search::config::WorldConfig;
 use crate::solvers::forced_moves;
@@ -75,7 +76,7 @@ pub(crate) fn second_visit<W: World>(
     let to_play = W::to_play(state);
     let (visits, sum, _) = tree.edge(edge);
     let node = tree.add_node(to_play);
-    let mean = sum / f64::from(visits.max(1)) / tree.shape().discount;
+    let mean = sum / f64::from(visits.max(1)) / edge_discount(parent, tree.shape().discount);
     tree.node_mut(node).raw_value = if to_play == owner_in::<W>(parent.to_play) { mean } else { -mean };
     tree.set_child(edge, node);
     legal_edges::<W>(tree, state, node, legal, None, only_forced_moves);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::runtime::random::{fold, Purpose, Random};
+use crate::search::backup::edge_discount;
 use crate::search::score::{gumbel, node_value, CompletedQ};
 use crate::search::sequential_halving::Schedule;
 use crate::solvers::minimax::Verdict;
@@ -108,13 +109,22 @@ fn sample(policy: &[f64], random: &mut Random) -> Option<usize> {
     policy.iter().rposition(|&weight| weight > 0.0)
 }
 
-/// Returns the best move by proof, then by visits; ties by `random`.
+/// Returns the best move by proof, then by visits, or with `Backup::Max` by Q and then by visits; ties by `random`.
 fn best(tree: &Tree, random: &mut Random) -> usize {
     let (node, edges) = (tree.node(ROOT), tree.edges(tree.node(ROOT)));
     if node.proven == UNPROVEN {
         // Only opened edges have visits: few of possibly thousands.
         let tried = &edges.visits[..node.opened as usize];
         let fits = |place: usize| edges.links[place].proven() != Some(-1);
+        if tree.shape().backup == Backup::Max {
+            let visited = || (0..tried.len()).filter(|&place| tried[place] > 0 && fits(place));
+            let rank = |place: usize| (edges.sums[place] / f64::from(tried[place]), tried[place]);
+            if let Some(highest) = visited().map(rank).reduce(|best, other| if other > best { other } else { best }) {
+                let places = || visited().filter(|&place| rank(place) == highest);
+                let chosen = random.choose(places().count() as u32) as usize;
+                return places().nth(chosen).unwrap_or(0);
+            }
+        }
         let most = tried.iter().enumerate().filter(|&(place, _)| fits(place)).map(|(_, &visits)| visits).max().unwrap_or(0);
         if most > 0 {
             let places = || tried.iter().enumerate().filter(|&(place, &visits)| visits == most && fits(place)).map(|(place, _)| place);
@@ -235,7 +245,7 @@ fn sums_per_player(tree: &Tree) -> Vec<f64> {
         let mut total: Vec<f64> = tree.returns(node).iter().map(|value| own * value).collect();
         for child in edges.links.iter().filter_map(|link| link.child()) {
             let below = &sums[child as usize * players..(child as usize + 1) * players];
-            let discount = if tree.node(node).is_chance() { 1.0 } else { discount };
+            let discount = edge_discount(tree.node(node), discount);
             total.iter_mut().zip(below).for_each(|(sum, below)| *sum += discount * below);
             let count = f64::from(visits[child as usize]);
             total.iter_mut().zip(tree.rewards(child)).for_each(|(sum, reward)| *sum += count * reward);

@@ -49,6 +49,8 @@ pub(crate) struct Descent<S> {
     pub outcomes: Vec<(u16, f64)>,
     /// Hints of the legal moves at the end of the path.
     pub hints: Vec<MoveHint>,
+    /// Random numbers of the outcomes of chance that may follow.
+    pub luck: Random,
     cursor: Cursor,
 }
 
@@ -65,8 +67,6 @@ struct Cursor {
     forced_depth: u8,
     bounds: Bounds,
     random: Random,
-    /// Random numbers of outcomes of chance.
-    luck: Random,
 }
 
 impl<S> Descent<S> {
@@ -80,7 +80,6 @@ impl<S> Descent<S> {
             forced_depth: 0,
             bounds: NO_BOUNDS,
             random: Random::new(0, Purpose::Select),
-            luck: Random::new(0, Purpose::Outcome),
         };
         Self {
             path: Vec::new(),
@@ -91,13 +90,9 @@ impl<S> Descent<S> {
             scores: Vec::new(),
             outcomes: Vec::new(),
             hints: Vec::new(),
+            luck: Random::new(0, Purpose::Outcome),
             cursor,
         }
-    }
-
-    /// Returns the random numbers of the outcomes that may follow.
-    pub(crate) fn luck(&self) -> &Random {
-        &self.cursor.luck
     }
 }
 
@@ -131,8 +126,10 @@ impl<W: World> SearchState<W> {
             forced_depth: self.forced_depth,
             bounds: self.bounds,
             random: Random::new(key, Purpose::Select),
-            luck: if W::HAS_CHANCE { Random::new(key, Purpose::Outcome) } else { descent.cursor.luck.clone() },
         };
+        if W::HAS_CHANCE {
+            descent.luck = Random::new(key, Purpose::Outcome);
+        }
     }
 
     /// Returns the place to follow at the root by the schedule.
@@ -237,7 +234,10 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
     let visits = descent.cursor.visits;
     let in_prefix = node.opened < u16::from(node.ordered_prefix);
     let place = match descent.cursor.scheduled_edge.take() {
-        _ if is_chance => chance::choose(tree, config, &node, &mut descent.cursor.luck),
+        _ if is_chance => {
+            let is_chained = chance::is_new_below_chance(tree, &descent.path, visits);
+            chance::choose(tree, config, &node, is_chained, &mut descent.luck)
+        }
         Some(place) => place,
         None if in_prefix => node.opened as usize,
         None => {
@@ -300,7 +300,8 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
 fn record<W: World>(tree: &Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>, place: usize) {
     let Cursor { node: index, visits, bounds, .. } = descent.cursor;
     if tree.node(index).is_chance() {
-        descent.trace.push(chance::recorded(tree, config, tree.node(index), visits, place));
+        let is_chained = chance::is_new_below_chance(tree, &descent.path, visits);
+        descent.trace.push(chance::recorded(tree, config, tree.node(index), visits, is_chained, place));
         return;
     }
     let choice = RecordedChoice::new(tree, config, index, visits, bounds);

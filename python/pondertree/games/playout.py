@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from pondertree import validation
 from pondertree.errors import EvaluationError
-from pondertree.games.chance import CHANCE, draw_outcome
+from pondertree.games.chance import CHANCE, check_chance_ends, draw_outcome
 from pondertree.games.game_state import LARGEST_REWARD, State, end_values, listed_actions, rewards_of
 from pondertree.random import PLAYOUT, Random, draw
 
@@ -82,14 +82,16 @@ def _play(
     """Returns (discounted rewards per player during the playout, last state, discount of the last state)."""
     earned, weight = [0.0] * state.num_players, 1.0
     longest = MAX_PLAYOUT_LENGTH if max_depth is None else max_depth
-    depth = 0
+    depth, in_a_row = 0, 0
     while not (ended := state.is_terminal) and (depth < longest or state.to_play == CHANCE):
         if state.to_play == CHANCE:
+            in_a_row += 1
+            check_chance_ends(state, in_a_row)
             action = draw_outcome(state, random)
         else:
             legal = listed_actions(state)
             action = legal[random.choose(len(legal))] if policy is None else _follow(policy, state, legal, random)
-            depth += 1
+            depth, in_a_row = depth + 1, 0
         is_move = state.to_play != CHANCE
         state = state.play(action)
         rewards = rewards_of(state)

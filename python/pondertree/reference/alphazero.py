@@ -342,6 +342,10 @@ class MCTS(NoisySearch[Node]):
         if self.normalize == "tree":
             tree.widen_bounds(leaf)
 
+    def _best_move(self, tree: Tree, root: Node, random: Random) -> int:
+        """Returns the move at temperature 0: the most visited one, or that of the highest Q (`backup="max"`)."""
+        return answer.best_move(root, random, self.backup)
+
     def _value_of(self, root: Node) -> float:
         """Returns the value of a root for its player to move."""
         return value_of(root, self.backup)

@@ -35,9 +35,16 @@ class Result(Generic[N]):
     trace: list[TraceRow] | None
 
 
-def best_move(root: TreeNode, random: Random) -> int:
-    """Returns the most visited move; at a proven root the shortest win or the longest defence. Ties are random."""
+def best_move(root: TreeNode, random: Random, backup: str = "mean") -> int:
+    """Returns the most visited move; at a proven root the shortest win or the longest defence. Ties are random.
+
+    With `backup="max"`, whose value of the root is the highest Q, the move is one with that Q; ties are broken by
+    visits first.
+    """
     actions = candidate_moves(root)
+    if root.proven is None and backup == "max":
+        visited = [action for action in actions if visits_of(root, action) > 0]
+        actions = minimizers(visited, lambda action: -mean_of(root, action)) if visited else actions
     if root.proven is not None and root.proven != 0:
         # Fewest plies to a win, most to a loss.
         sign = root.proven
@@ -146,7 +153,7 @@ def not_lost(root: TreeNode) -> list[int]:
     return expanded + root.list_actions()
 
 
-def minimizers(actions: list[int], key: Callable[[int], int]) -> list[int]:
+def minimizers(actions: list[int], key: Callable[[int], float]) -> list[int]:
     """Returns the actions that minimise `key`, in the given order."""
     least = min(key(action) for action in actions)
     return [action for action in actions if key(action) == least]

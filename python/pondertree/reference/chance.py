@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pondertree.games.chance import CHANCE
+from pondertree.games.chance import CHANCE, check_chance_ends
 from pondertree.random import Random, draw
 from pondertree.trace import ChoiceTerms, EdgeTerms, Scores
 
@@ -36,10 +36,12 @@ class ChanceRule:
         """Returns the outcome of the next descent: argmax P / (n + 1), the lowest outcome of equals, or a sample.
 
         n counts leaves in flight. Balanced visits are in proportion to the probabilities up to rounding, so that means
-        converge faster than by samples. A sample is drawn in the order of the edges: visited outcomes first.
+        converge faster than by samples. A sample is drawn in the order of the edges: visited outcomes first. The first
+        outcome of a chance node below another one is always a sample: the balanced one would follow a rule such as "on
+        a 1, roll again" for ever.
         """
         outcomes = node.outcomes()
-        if self.mode == "sample" or len(outcomes) > self.width:
+        if self.mode == "sample" or len(outcomes) > self.width or _is_new_below_chance(node):
             chosen = outcomes[draw([probability for _, probability, _ in outcomes], random)][0]
             scores = None
         else:
@@ -67,6 +69,17 @@ class ChanceRule:
         visits = node.visit_count + node.in_flight
         how: How = "sample" if scores is None else "balanced"
         return {"player": CHANCE, "visits": visits, "rule": "chance", "how": how, "edges": edges}
+
+
+def _is_new_below_chance(node: TreeNode) -> bool:
+    """Whether a chance node is new and its parent a chance node; raises `GameContractError` if chance goes on alone."""
+    if _visits(node) > 0 or node.parent is None or not node.parent.is_chance:
+        return False
+    ancestor, in_a_row = node.parent, 1
+    while ancestor.is_chance and ancestor.visit_count == 0 and ancestor.parent is not None:
+        ancestor, in_a_row = ancestor.parent, in_a_row + 1
+    check_chance_ends(node.state, in_a_row)
+    return True
 
 
 def _visits(child: TreeNode | None) -> int:

@@ -182,7 +182,10 @@ class SearchTree(Generic[N]):
     """The highest."""
 
     def widen_bounds(self, leaf: N) -> None:
-        """Extends the bounds by the mean values of the moves on the path to a leaf, each for its chooser."""
+        """Extends the bounds by the mean values of the moves on the path to a leaf, each for its chooser.
+
+        Outcomes of chance, between which nothing is chosen, do not count.
+        """
         node = leaf
         while node.parent is not None:
             self._include(node)
@@ -199,7 +202,7 @@ class SearchTree(Generic[N]):
             stack.extend(children)
 
     def _include(self, node: N) -> None:
-        if node.visit_count > 0:
+        if node.visit_count > 0 and not (node.parent is not None and node.parent.is_chance):
             mean = node.total_for_chooser / node.visit_count
             self.low, self.high = min(self.low, mean), max(self.high, mean)
 

@@ -426,7 +426,7 @@ class MCTS(BatchedSearch[MCTSNode]):
             root, random = tree, tree.tree_random()
         else:
             root, random = tree.root, Random(fold(tree.key, tree.simulations), ANSWER)
-        chosen = answer.best_move(root, random)
+        chosen = answer.best_move(root, random, self.backup)
         if root.proven is None and self.minimax_depth > 0 and is_zero_sum(root.state):
             chosen = answer.minimax_guard(root, chosen, self.minimax_depth, random)
         return chosen

@@ -16,7 +16,7 @@ from pondertree.errors import GameContractError, PondertreeError, UnfinishedPlay
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.protocol import EvaluatorOutput, evaluate_batch
 from pondertree.game import CHANCE, GameInfo, as_contract_error, check_returns, check_rewards
-from pondertree.games.chance import read_outcomes
+from pondertree.games.chance import check_chance_ends, read_outcomes
 from pondertree.games.playout import MAX_PLAYOUT_LENGTH, MOVES_PER_CHECK, Playouts, simulate_leaves
 
 
@@ -145,7 +145,7 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
     random = PlayoutRandom(key)
     choose = random.choose
     earned, weight = [0.0] * info.num_players, 1.0
-    plies, most_plies, action = 0, MAX_PLAYOUT_LENGTH, None
+    plies, most_plies, in_a_row, action = 0, MAX_PLAYOUT_LENGTH, 0, None
     has_chance, is_discounted = info.has_chance, discount != 1.0
     try:
         while not state.is_terminal:
@@ -154,9 +154,12 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
                 outcomes, probabilities = read_outcomes(state)
                 action = outcomes[random.draw(probabilities)]
                 most_plies += 1
+                in_a_row += 1
+                check_chance_ends(state, in_a_row)
             elif plies >= most_plies:
                 break
             else:
+                in_a_row = 0
                 legal = state.legal_actions()
                 if len(legal) == 0:
                     raise GameContractError(f"{info.name}.legal_actions() is empty although the game is not over")

@@ -18,6 +18,7 @@ from pondertree._core import TreeView
 from pondertree.config import SearchConfig
 from pondertree.errors import InternalError, InvalidArgumentError
 from pondertree.game import CHANCE, ENGINE_CHANCE, GameInfo, as_contract_error, play
+from pondertree.games.chance import check_chance_ends
 from pondertree.games.lookahead import forced_actions
 from pondertree.games.position import Position, read_position
 from pondertree.games.purity import PlayCheck
@@ -41,6 +42,8 @@ class PythonWorld(World):
         self._forced_depth = config.forced_depth
         self._states: dict[int, Any] = {}
         self._forced_plies_left: dict[int, int] = {}
+        # The number of chance nodes in a row up to a slot, of those that the batch has added.
+        self._chance_in_a_row: dict[int, int] = {}
 
     def create_engine(self, states: Sequence[Any]) -> Sequence[Any]:
         """Creates the engine's forest; returns the states."""
@@ -156,6 +159,7 @@ class PythonWorld(World):
         """Gathers leaves, plays their moves in Python, and evaluates them."""
         core = self.core
         self._leaves.playouts.deadline = self.deadline
+        self._chance_in_a_row.clear()
         rows = core.gather()
         while rows > 0:
             self._step()
@@ -202,6 +206,10 @@ class PythonWorld(World):
             rewards.extend(position.rewards)
             legal.extend(position.legal)
             if self.info.has_chance:
+                if position.to_play == CHANCE and not position.terminal:
+                    in_a_row = self._chance_in_a_row.get(parent, 0) + 1
+                    check_chance_ends(state, in_a_row)
+                    self._chance_in_a_row[slot] = in_a_row
                 # One entry for each legal action; those of decisions do not count.
                 probabilities.extend(position.probabilities or [0.0] * len(position.legal))
             offsets.append(len(legal))

@@ -221,6 +221,17 @@ pub(crate) fn node_value(tree: &Tree, node: &Node) -> f64 {
     mean_with(node.raw_value, tree.statistics(node), node.opened as usize)
 }
 
+/// Returns W of a node with `visits` for the player to move: the raw value plus W of its edges, or N times the best edge's value.
+#[must_use]
+pub fn node_sum(tree: &Tree, node: &Node, visits: u32) -> f64 {
+    if tree.shape().backup == Backup::Max {
+        if let Some(best) = backup::best_value(tree, node) {
+            return f64::from(visits) * best;
+        }
+    }
+    node.raw_value + tree.statistics(node).sums[..node.opened as usize].iter().fold(0.0, |sum, value| sum + value)
+}
+
 /// How a rule normalises Q by the tree.
 const NORMALIZE: [(Option<&str>, bool); 2] = [(None, false), (Some("tree"), true)];
 
