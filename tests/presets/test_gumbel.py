@@ -39,7 +39,7 @@ def test_gumbel_has_the_parameters_and_defaults_of_mctx() -> None:
         "maxvisit_init": 50,
         "rescale_values": True,
         "use_mixed_value": True,
-        "discount": 0.997,
+        "discount": 1.0,  # of a game; 0.997 with a model
         "num_players": 1,
         "gumbel": None,
     }
@@ -53,6 +53,7 @@ def test_gumbel_has_the_parameters_and_defaults_of_mctx() -> None:
     for search in (pondertree.Gumbel(model), pondertree.Gumbel(model=model), pondertree.Gumbel(evaluator=model)):
         assert search.model is model
         assert search.evaluator is None
+        assert search.discount == 0.997
     assert repr(pondertree.Gumbel(Uniform(), 8, seed=2)).endswith("num_simulations=8, seed=2)")
     assert pondertree.Gumbel(Uniform(), time_limit=9.0).num_simulations == 32, "a plan has a length"
 

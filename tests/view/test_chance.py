@@ -12,8 +12,9 @@ from tests.support.view import call, session_of, setup_of, wait_until
 from pondertree import CHANCE
 from pondertree.errors import InvalidArgumentError, UsageError
 from pondertree.games import Backgammon, Pig, TwentyFortyEight
-from pondertree.view.hub import hello, solve
+from pondertree.view.hub import hello
 from pondertree.view.session import Session
+from pondertree.view.solver import solve
 
 GAMES = {"pig": Pig, "backgammon": Backgammon, "2048": TwentyFortyEight}
 
