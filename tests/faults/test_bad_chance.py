@@ -203,7 +203,7 @@ def test_nodes_with_very_many_outcomes(in_flight: int) -> None:
 
 @pytest.mark.parametrize("search", SEARCHES)
 def test_chance_that_goes_on_for_ever_is_refused(search: str) -> None:
-    with pytest.raises(GameContractError, match="1000 chance nodes follow each other .*Reroll"):
+    with pytest.raises(GameContractError, match=r"1000 chance nodes follow each other .*Reroll"):
         SEARCHES[search]().run(Reroll(ends=False))
 
 
@@ -218,5 +218,5 @@ def test_chance_in_playouts_that_goes_on_for_ever_is_refused(make: Any) -> None:
         def play(self, action: int) -> Reroll:
             return Reroll(throwing=True, ends=False) if self.throws else Later(throws=1)
 
-    with pytest.raises(GameContractError, match="1000 chance nodes follow each other .*Reroll"):
+    with pytest.raises(GameContractError, match=r"1000 chance nodes follow each other .*Reroll"):
         make(1, seed=1).run(Later())

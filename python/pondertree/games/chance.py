@@ -139,8 +139,8 @@ def check_chance_ends(state: Any, in_a_row: int) -> None:
     """Raises `GameContractError` if `state` is the end of too many chance nodes in a row."""
     if in_a_row > MAX_CHANCE_IN_A_ROW:
         raise GameContractError(
-            f"{type(state).__name__}: {MAX_CHANCE_IN_A_ROW} chance nodes follow each other without a decision or an end; "
-            f"play() of outcomes must lead to one (the state is {shown(state)})"
+            f"{type(state).__name__}: {MAX_CHANCE_IN_A_ROW} chance nodes follow each other without a decision or an "
+            f"end; play() of outcomes must lead to one (the state is {shown(state)})"
         )
 
 
