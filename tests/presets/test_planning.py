@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from examples.games.coin_row import CoinRow
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.chance_games import Wide
 from tests.support.engine_alphazero import Table
 from tests.support.planning import ScaledTable, Treasure, rescaled, visits_of_tree
 from tests.support.search_helpers import fingerprint
@@ -17,9 +19,10 @@ import pondertree
 from pondertree import UCT, AlphaZero, Gumbel, InvalidArgumentError
 from pondertree.config import LogPuct, Puct
 from pondertree.evaluators import Rollout, Uniform
-from pondertree.games import ConnectFour, TicTacToe
+from pondertree.games import ConnectFour, Pig, TicTacToe
 from pondertree.gpu.tree_shape import TreeShape, runs_on_device
 from pondertree.match.spec import NamedSearch, read_player
+from pondertree.reference import alphazero, uct
 from pondertree.testing.tabular import TabularGame
 
 GAMES = st.builds(
@@ -152,6 +155,41 @@ def test_nodes_of_a_discounted_search_hold_their_own_values() -> None:
         assert child.total_value == pytest.approx(child.raw_value + below)
 
 
+@pytest.mark.parametrize("preset", [UCT, lambda *args, **options: AlphaZero(Rollout(), *args, **options)])
+def test_outcomes_are_not_discounted(preset: Any) -> None:
+    """W of an edge below a chance node, and the value of a leaf recovered from it, have decisions' discounts."""
+    tree = preset(600, seed=2, discount=0.5, solve=False).tree(Pig()).simulate(600)
+    stack, chances = [tree.result().root], 0
+    while stack:
+        node = stack.pop()
+        stack.extend(child for child in node.children.values() if child.visit_count)
+        if node.parent is None or node.is_terminal or node.visit_count < 2:
+            continue
+        chances += node.parent.is_chance
+        own = 0.0 if node.is_chance else node.raw_value
+        children = [child for child in node.children.values() if child.visit_count]
+        below = sum(child._edge["sum"] for child in children)
+        assert node.total_value == pytest.approx(own + below)
+        discount = 1.0 if node.parent.is_chance else 0.5
+        sign = 1.0 if node._owner == node.parent._owner else -1.0
+        assert node._edge["sum"] == pytest.approx(sign * discount * (own + below))
+    assert chances > 10
+
+
+def test_values_after_an_outcome_are_those_of_the_reference() -> None:
+    options: dict[str, Any] = {"seed": 2, "discount": 0.75, "in_flight": 1}
+    search = alphazero.MCTS(alphazero.Rollout(), dirichlet_epsilon=0.0, **options)
+    theirs = search.tree(Pig())
+    search.simulate(theirs, 100)
+    ours = AlphaZero(Rollout(), 100, **options).tree(Pig()).simulate(100)
+    for action in (0, 3):
+        search.advance(theirs, action)
+        ours.advance(action)
+    search.simulate(theirs, 20)
+    ours.simulate(20)
+    assert ours.result().value == search.result(theirs).value
+
+
 def test_values_per_player_are_discounted() -> None:
     game = TabularGame(11, players=3, rewards=True, depth=(3, 6), branching=(2, 3))
     ours = UCT(200, seed=1, discount=0.5).run(game.start())
@@ -188,6 +226,20 @@ def test_maximum_is_the_best_line_and_not_the_mean() -> None:
     assert UCT(400, seed=1, c_param=20.0).run(Treasure()).value < 20.0
 
 
+@pytest.mark.parametrize("in_flight", [1, 4])
+def test_maximum_plays_the_move_of_its_value(in_flight: int) -> None:
+    """Also where another move has more visits, as a wide exploration gives it."""
+    others = 0
+    for seed in range(60):
+        state = TabularGame(seed, players=1, rewards=True, chance=0.3, depth=(3, 7), branching=(3, 5)).start()
+        result = UCT(60, seed=seed, backup="max", c_param=8.0, in_flight=in_flight).run(state)
+        assert result.q[result.action] == result.value == np.nanmax(result.q)
+        others += result.visits[result.action] < max(result.visits)
+        reference = uct.MCTS(60, c_param=8.0, seed=seed, backup="max", in_flight=in_flight).run(state)
+        assert result.action == reference.action
+    assert others > 0
+
+
 def test_chance_nodes_keep_the_mean() -> None:
     """W of an edge to a chance node is N times the mean of its outcomes, not their maximum."""
     game = TabularGame(8, players=1, rewards=True, chance=0.6, depth=(4, 8), branching=(2, 3))
@@ -204,6 +256,7 @@ def test_chance_nodes_keep_the_mean() -> None:
         value = sum(q * n for q, n in means) / sum(n for _, n in means) if node.is_chance else max(q for q, _ in means)
         expected = node.state.rewards()[0] + value
         assert node._edge["sum"] / node.visit_count == pytest.approx(expected)
+        assert node.q_value == pytest.approx(value)
     assert chances > 10
 
 
@@ -281,11 +334,26 @@ def test_reused_tree_has_the_bounds_of_its_edges() -> None:
     tree = UCT(300, seed=5, normalize="tree").tree(STATE).simulate(300)
     low, high = tree.result()._view.columns()["bounds"]
     tree.advance(tree.result().action)
-    columns = tree.result()._view.columns()
-    visited = columns["edge_visits"] > 0
-    means = columns["edge_value"][visited] / columns["edge_visits"][visited]
-    assert columns["bounds"].tolist() == [means.min(), means.max()]
-    assert [low, high] != columns["bounds"].tolist()
+    bounds = tree.result()._view.columns()["bounds"].tolist()
+    means: list[float] = []
+    stack = [tree.result().root]
+    for node in stack:
+        visited = [child for child in node.children.values() if child.visit_count]
+        stack.extend(visited)
+        if not node.is_chance:
+            means.extend(child._edge["sum"] / child.visit_count for child in visited)
+    assert bounds == [min(means), max(means)]
+    assert [low, high] != bounds
+
+
+def test_bounds_are_those_of_decisions() -> None:
+    """The outcomes of the wheel are worth 0 and 1, to spin it at least their mean, and to leave it 0.25."""
+    columns = UCT(100, seed=5, normalize="tree").tree(Wide(4)).simulate(100).result()._view.columns()
+    assert columns["bounds"].tolist() == [0.25, 1.0]
+    search = uct.MCTS(100, seed=5, normalize="tree")
+    theirs = search.tree(Wide(4))
+    search.simulate(theirs, 100)
+    assert (theirs.low, theirs.high) == (0.25, 1.0)
 
 
 def test_defaults_are_the_search_without_planning() -> None:
