@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 from tests.support.actors import FailsInActors, Observer, kill, leftovers, quick, run_observed
-from tests.support.learning import GYM, Killed, Stopper, digest, numbers_of, small, small_muzero
+from tests.support.learning import GYM, Killed, Stopper, digest, learned_again, numbers_of, small, small_muzero
 
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from pondertree.errors import InvalidArgumentError, StorageError, TrainingError
-from pondertree.learn import Config, ProcessExecutor, relearn, train
+from pondertree.learn import Config, ProcessExecutor, train
 from pondertree.learn.actors.messages import GAMES_PER_LEASE
-from pondertree.learn.data import newest_intact, read_order
+from pondertree.learn.data import read_order
 from pondertree.learn.evaluation.metrics import read_metrics
 from pondertree.learn.report import write_report
 
@@ -41,14 +41,6 @@ def config_of(which: str, out: Path, **values: Any) -> Config:
     if which == "environment":
         return small_muzero(out, GYM, steps=8, **values)
     return small(out, "connect4" if which == "alphazero" else "tic-tac-toe", algorithm=which, steps=16, **values)
-
-
-def learned_again(out: Path) -> bool:
-    """Whether the weights follow from the games and the recorded order."""
-    found = newest_intact(out / "checkpoints")
-    assert found is not None
-    tensors = relearn(out).state_dict()
-    return all(bool((found[1].tensors[name] == tensor).all()) for name, tensor in tensors.items())
 
 
 @pytest.mark.parametrize("which", ["gumbel", "alphazero", "muzero", "environment"])

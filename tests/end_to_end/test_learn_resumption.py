@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.actors import Observer, kill, quick, run_observed
-from tests.support.learning import Killed, Stopper, digest, numbers_of, small
+from tests.support.learning import Killed, Stopper, digest, learned_again, numbers_of, small
 
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
@@ -16,6 +20,7 @@ from pondertree.errors import TrainingError
 from pondertree.learn import ProcessExecutor, train
 from pondertree.learn.actors.messages import GAMES_PER_LEASE
 from pondertree.learn.data import list_shards, newest_intact, read_shard
+from pondertree.learn.executors import processes
 from pondertree.learn.executors.in_process import LocalPool
 from pondertree.learn.executors.processes import ProcessPool
 
@@ -87,8 +92,6 @@ def test_run_interrupted_within_a_round_resumes_bit_for_bit(
 
 
 def test_interrupt_while_games_are_stored_waits_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import signal
-
     from pondertree.learn.data import GameStore
 
     whole, parts = tmp_path / "whole", tmp_path / "parts"
@@ -108,6 +111,77 @@ def test_interrupt_while_games_are_stored_waits_for_them(tmp_path: Path, monkeyp
     train(small(parts, steps=20), resume=True)
     assert digest(parts) == digest(whole)
     assert numbers_of(parts) == numbers_of(whole)
+
+
+@pytest.mark.parametrize("actors", [0, 2])
+@pytest.mark.parametrize("part", ["optimise", "_average"])
+def test_interrupt_within_an_optimiser_step_waits_for_it(
+    part: str, actors: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pondertree.learn.trainer.base import Trainer
+
+    quick(monkeypatch)
+    executor = ProcessExecutor(actors=actors) if actors else None
+    config = small(tmp_path, steps=60, side_by_side=True, learner={"passes": 4.0})
+    method, calls = getattr(Trainer, part), 0
+
+    def interrupted(self: Any, *arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 20:
+            signal.raise_signal(signal.SIGINT)
+        return method(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, part, interrupted)
+        assert not train(config, executor=executor).finished
+    assert learned_again(tmp_path)
+    assert train(config, resume=True, executor=executor).steps == 60
+    assert learned_again(tmp_path)
+
+
+def test_weights_follow_from_the_order_after_an_interrupt_at_any_instant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch)
+    numbers = random.Random(1)
+    config = small(tmp_path, steps=100_000, learner={"passes": 4.0})
+    executor = ProcessExecutor(actors=2)
+
+    class Interrupts(Observer):
+        """Sends Ctrl-C soon after the third round of this session."""
+
+        def show(self, status: Any) -> None:
+            super().show(status)
+            if len(self.statuses) == 3:
+                threading.Timer(numbers.uniform(0.0, 0.2), kill, (os.getpid(), signal.SIGINT)).start()
+
+    for attempt in range(3):
+        assert not run_observed(config, Interrupts(), resume=attempt > 0, executor=executor).finished
+        assert learned_again(tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("concurrent", [False, True])
+def test_interrupt_that_python_discards_ends_the_run(
+    concurrent: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch)
+    calls = 0
+
+    def interrupted(path: Path) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 4:
+            signal.raise_signal(signal.SIGINT)  # a finalizer calls this: its exceptions are printed and dropped
+        path.unlink(missing_ok=True)
+
+    monkeypatch.setattr(processes, "_remove", interrupted)
+    config = small(tmp_path, steps=2000, side_by_side=concurrent)
+    result = train(config, executor=ProcessExecutor(actors=1))
+    assert not result.finished
+    assert calls >= 4
+    assert learned_again(tmp_path)
 
 
 def test_run_whose_actors_are_all_quarantined_saves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

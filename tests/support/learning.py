@@ -44,6 +44,17 @@ def digest(folder: Path, names: str = "training.safetensors") -> str:
     return hashlib.sha256((newest / names).read_bytes()).hexdigest()
 
 
+def learned_again(out: Path) -> bool:
+    """Whether the weights of the newest checkpoint follow from the games and the recorded order."""
+    from pondertree.learn import relearn
+    from pondertree.learn.data import newest_intact
+
+    found = newest_intact(out / "checkpoints")
+    assert found is not None
+    tensors = relearn(out).state_dict()
+    return all(bool((found[1].tensors[name] == tensor).all()) for name, tensor in tensors.items())
+
+
 def small_muzero(out: Path, game: str = "tic-tac-toe", **values: Any) -> Config:
     """Returns a configuration that trains for some seconds."""
     muzero = {"unroll": 3, **values.pop("muzero", {})}

@@ -37,6 +37,7 @@ def run_synchronously(session: Session, limits: Limits, after_round: AfterRound)
     games: list[GameRecord] = []
     reported_step = counters.step
     while not limits.reached:
+        session.check_interrupts()
         if session.can_learn():
             losses = session.learn_step(limits.learning_progress)
             if session.can_learn():
@@ -87,6 +88,7 @@ def _learn_concurrently(session: Session, limits: Limits, after_round: AfterRoun
     committed: list[GameRecord] = []
     reported = published = time.monotonic()
     while not limits.reached:
+        session.check_interrupts()
         committed += session.take(session.actors.poll(shard_seconds, wait=not session.can_learn()))
         if session.can_learn():
             losses = session.learn_step(limits.learning_progress)

@@ -23,6 +23,7 @@ from pondertree.learn.evaluation import AsyncEvaluation, Metrics, PlayerEvaluato
 from pondertree.learn.executors import EVALUATION, Executor, InProcessExecutor, Pool, executor_named
 from pondertree.learn.loop.actor_learner import run_concurrently, run_synchronously
 from pondertree.learn.loop.session import Limits, Session
+from pondertree.learn.loop.signals import remembered_interrupts
 from pondertree.learn.report import Status, Watcher
 from pondertree.learn.trainer import check_memory, choose_device
 from pondertree.validation import shown
@@ -151,7 +152,8 @@ class TrainingRun:
             if self._limits.reached:
                 self._watcher.note("the limit of this run is already reached: raise it to continue")
             try:
-                rounds(self._session, self._limits, self._after_round)
+                with remembered_interrupts() as self._session.check_interrupts:
+                    rounds(self._session, self._limits, self._after_round)
             except KeyboardInterrupt:
                 finished = False
                 self._watcher.note("interrupted: saving")

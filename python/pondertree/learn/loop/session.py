@@ -80,6 +80,8 @@ class Session:
         """The seconds that the schedules see at the start: those of the last recorded shard."""
         self.pause_self_play: Callable[[], AbstractContextManager[None]] = nullcontext
         """Returns a context in which self-play in this process is paused."""
+        self.check_interrupts: Callable[[], None] = lambda: None
+        """Raises `KeyboardInterrupt` if there was one."""
 
     def begin(
         self, executor: Executor, pool: Pool, factory: Callable[[], Any] | None, *, resume: bool, exact: bool
@@ -295,11 +297,12 @@ class Session:
         return len(self.replay) >= self.config.replay.learned_first
 
     def learn_step(self, progress: float) -> dict[str, torch.Tensor]:
-        """Runs one optimiser step."""
-        with reported_out_of_memory("optimisation", "learner.batch_size"):
-            losses = self.learner.learn_from(self.replay, progress)
-        self.counters.step = self.learner.step
-        self.counters.owed -= 1.0
+        """Runs one optimiser step. Interrupts wait meanwhile: half a step would be saved with the weights."""
+        with deferred_signals():
+            with reported_out_of_memory("optimisation", "learner.batch_size"):
+                losses = self.learner.learn_from(self.replay, progress)
+            self.counters.step = self.learner.step
+            self.counters.owed -= 1.0
         return losses
 
 

@@ -1,10 +1,10 @@
-"""Interrupts that wait for a critical section."""
+"""Interrupts that wait for a critical section, and interrupts that are not lost."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,3 +30,32 @@ def deferred_signals() -> Iterator[None]:
             signal.signal(number, handler)
         if received:
             signal.raise_signal(received[0])
+
+
+@contextmanager
+def remembered_interrupts() -> Iterator[Callable[[], None]]:
+    """Gives a function that raises `KeyboardInterrupt` if one was raised before: Python discards it in finalizers."""
+    was_interrupted = False
+
+    def interrupt(number: int, _: object) -> None:
+        nonlocal was_interrupted
+        was_interrupted = True
+        raise KeyboardInterrupt
+
+    def check() -> None:
+        if was_interrupted:
+            raise KeyboardInterrupt
+
+    is_main = threading.current_thread() is threading.main_thread()
+    replaced = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if is_main and signal.getsignal(number) is signal.default_int_handler
+    ]
+    try:
+        for number in replaced:
+            signal.signal(number, interrupt)
+        yield check
+    finally:
+        for number in replaced:
+            signal.signal(number, signal.default_int_handler)
