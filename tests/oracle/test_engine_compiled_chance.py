@@ -121,6 +121,6 @@ def test_chance_roots_of_compiled_games_are_refused() -> None:
     for start in STOCHASTIC:
         state = position(start(), 1, 3)
         while state.to_play != CHANCE:
-            state = state.play(state.legal_actions()[-1])
+            state = state.play(state.legal_actions()[0])
         with pytest.raises(ValueError, match="chance node"):
             pondertree.UCT(10).run(state)
