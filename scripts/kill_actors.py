@@ -31,7 +31,9 @@ from pondertree.learn.data.shards import list_shards, read_shard
 
 #: The driver, as a process of its own. It writes the processes of its actors to a file.
 DRIVER = """
-import json, os, sys
+import faulthandler, json, os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells make programs in the background ignore it
+faulthandler.register(signal.SIGUSR1, all_threads=True)
 import torch
 from pondertree.learn import ProcessExecutor, RayExecutor, Watcher, default_config, train
 from pondertree.learn.actors import RemoteEvaluation, Supervisor
@@ -220,6 +222,20 @@ class Session:
         self.wrong += [f"{what}: quarantined, {text}" for text in self.state()["quarantined"]]
         self.known = found
 
+    def interrupt(self) -> None:
+        """Ends the driver by Ctrl-C."""
+        assert self.driver is not None
+        began = time.monotonic()
+        self.driver.send_signal(signal.SIGINT)
+        try:
+            self.driver.wait(120.0)
+        except subprocess.TimeoutExpired:
+            self.wrong.append("the driver has not ended 120 s after Ctrl-C: its log has the stack of each thread")
+            self.driver.send_signal(signal.SIGUSR1)
+            time.sleep(1.0)
+            return
+        print(f"\nthe driver ended {time.monotonic() - began:.1f} s after Ctrl-C", end="")
+
     def kill(self, role: str, numbers: random.Random) -> tuple[bool, set[int]]:
         """Kills a process of this role: (whether there was one, leases of the actors before)."""
         leases = {lease for _, lease in self.ready_actors().values()}
@@ -317,8 +333,7 @@ def main() -> int:
             if not session.wrong:
                 session.start()
             if session.driver is not None and session.driver.poll() is None:
-                session.driver.send_signal(signal.SIGINT)
-                session.driver.wait(120.0)
+                session.interrupt()
             session.check("at the end")
             session.wrong += check_order(session.out)
         finally:
@@ -341,7 +356,7 @@ def main() -> int:
     for text in session.wrong:
         print(text)
     if session.wrong:
-        print("\n".join(log[-15:]))
+        print("\n".join(log[-60:]))
     return 1 if session.wrong else 0
 
 

@@ -38,9 +38,10 @@ class WorkerProcess:
         self.process.join(EXIT_TIMEOUT)
         if self.process.is_alive():
             self.process.kill()
-            self.process.join()
+            self.process.join(EXIT_TIMEOUT)
         self.connection.close()
-        self.process.close()
+        if self.process.exitcode is not None:  # else the operating system ends it after a call in it
+            self.process.close()
 
 
 def prepare_worker() -> None:

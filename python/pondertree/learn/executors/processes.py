@@ -120,12 +120,13 @@ class ProcessActor(Actor):
         with suppress(ValueError):  # closed
             self._worker.process.kill()
 
-    def end(self) -> str:
+    def end(self, timeout: float = EXIT_TIMEOUT) -> str:
         """Kills the process and releases it once its pipe has ended; returns the reason of its end."""
         self.kill()
-        self._thread.join(EXIT_TIMEOUT)
+        ends = time.monotonic() + timeout
+        self._thread.join(timeout)
         process = self._worker.process
-        process.join(EXIT_TIMEOUT)
+        process.join(max(ends - time.monotonic(), 0.0))
         if self._thread.is_alive() or process.exitcode is None:
             return "its process cannot be killed"  # until the operating system ends a call in it
         code = process.exitcode
@@ -212,15 +213,17 @@ class ProcessPool(Pool):
         return blob
 
     def close(self) -> None:
-        """Kills all processes."""
-        if self._spare is not None:
-            self._spare.process.kill()
-            self._spare.end()
-            self._spare = None
+        """Kills all processes, whatever they do; waits for at most `EXIT_TIMEOUT` for each of spare and actors."""
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            spare.process.kill()
         for actor in self._actors:
             actor.kill()
+        ends = time.monotonic() + EXIT_TIMEOUT
         for actor in self._actors:
-            actor.end()
+            actor.end(max(ends - time.monotonic(), 0.0))
+        if spare is not None:
+            spare.end()
         self._actors.clear()
         self._folder.cleanup()
 
