@@ -4,7 +4,7 @@ use pondertree_core::games::analysis::Analyzed;
 use pondertree_core::games::connect_four::ConnectFour;
 use pondertree_core::games::othello::Othello;
 use pondertree_core::games::tic_tac_toe::TicTacToe;
-use pondertree_core::games::{Compiled, Game, PythonGame, World};
+use pondertree_core::games::{Compiled, Game, PythonGame, World, CHANCE};
 use pondertree_core::{
     for_each_game, tree_key, Backup, ChanceMode, Error, Forest, LeafKind, PlayoutPolicy, Policy, Rule, SearchConfig, StepResult, Tree,
     Ucb1, WorldConfig, ROOT, UNPROVEN,
@@ -22,10 +22,10 @@ fn config<G: Game>() -> SearchConfig {
         forced_depth: 0,
         early_stop: false,
         trace: false,
-        num_players: 2,
-        zero_sum: true,
-        has_rewards: false,
-        has_chance: false,
+        num_players: G::NUM_PLAYERS,
+        zero_sum: !G::HAS_REWARDS,
+        has_rewards: G::HAS_REWARDS,
+        has_chance: G::HAS_CHANCE,
         chance: ChanceMode::Balanced,
         chance_width: 36,
         discount: 1.0,
@@ -41,7 +41,17 @@ fn forest<W: World>(config: SearchConfig) -> Result<Forest<W>, Error> {
     WorldConfig::new(config, None).map(Forest::new)
 }
 
-/// Visits of children sum to the visits of the node minus one, Q stays in [-1, 1], nothing is in flight.
+/// Returns the player whose values a node has: player 0 at chance nodes.
+fn owner(to_play: u8) -> u8 {
+    if to_play == CHANCE {
+        0
+    } else {
+        to_play
+    }
+}
+
+/// Visits of children sum to the visits of the node minus one (none at chance nodes), Q stays in [-1, 1] without rewards, nothing is
+/// in flight.
 fn check_invariants(tree: &Tree) {
     let mut stack = vec![(ROOT, tree.root_visits + 1)];
     let mut edges_seen = 0;
@@ -51,16 +61,17 @@ fn check_invariants(tree: &Tree) {
         edges_seen += edges.actions.len();
         assert!(node.opened <= node.num_edges);
         if !node.is_exact() {
-            assert_eq!(edges.visits.iter().sum::<u32>(), visits - 1, "child visits sum to the node's minus one");
+            let own = u32::from(node.to_play != CHANCE);
+            assert_eq!(edges.visits.iter().sum::<u32>(), visits - own, "child visits sum to the node's minus its evaluation");
         }
         for place in 0..edges.actions.len() {
             assert_eq!(edges.visits[place] > 0, place < usize::from(node.opened), "opened edges come first");
-            assert!(edges.sums[place].abs() <= f64::from(edges.visits[place]) + 1e-9);
+            assert!(tree.shape().reward_width > 0 || edges.sums[place].abs() <= f64::from(edges.visits[place]) + 1e-9);
             assert_eq!(edges.in_flight.get(place).copied().unwrap_or(0), 0);
             if let Some(child) = edges.links[place].child() {
                 if let Some(value) = edges.links[place].proven() {
                     let child = tree.node(child);
-                    assert_eq!(value, if child.to_play == node.to_play { child.proven } else { -child.proven });
+                    assert_eq!(value, if owner(child.to_play) == owner(node.to_play) { child.proven } else { -child.proven });
                 }
                 stack.push((child, edges.visits[place]));
             }
@@ -87,8 +98,9 @@ fn searched<G: Analyzed>(config: SearchConfig, threads: usize, states: &[G], sim
     forest
 }
 
+/// Returns a decision after some of the moves and outcomes that numbers choose.
 fn opening<G: Analyzed>(numbers: &[u16]) -> G {
-    let mut state = G::start();
+    let (mut state, mut decision) = (G::start(), G::start());
     for &number in numbers {
         let legal = state.legal();
         let after = state.after(legal[number as usize % legal.len()]);
@@ -96,8 +108,11 @@ fn opening<G: Analyzed>(numbers: &[u16]) -> G {
             break;
         }
         state = after;
+        if state.to_play() != CHANCE {
+            decision = state.clone();
+        }
     }
-    state
+    decision
 }
 
 /// `search_and_check` of one game.
