@@ -83,7 +83,7 @@ def start_stays(start: Any, symmetry: Symmetry) -> bool:
     return np.array_equal(turned(start().observation(), symmetry), start().observation())
 
 
-@pytest.mark.parametrize("start", COMPILED)
+@pytest.mark.parametrize("start", [start for start, game in COMPILED.items() if not game.has_chance])
 @pytest.mark.parametrize("seed", range(5))
 def test_play_commutes_with_symmetry(start: Any, seed: int) -> None:
     """A game and its transformed game agree in boards, legal moves, ends and results."""

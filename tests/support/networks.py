@@ -49,7 +49,12 @@ class ObservationsOnly:
 
 def assert_same_search(one: Any, other: Any, state: Any, simulations: int = 60, **settings: Any) -> None:
     """Both evaluators grow the same trees, bit for bit."""
-    states = [state, state.play(state.legal_actions()[0]), state.play(state.legal_actions()[-1])]
+    legal = state.legal_actions()
+    states = [state, state.play(legal[0]), state.play(legal[-1])]
+    while any(after.to_play == pondertree.CHANCE for after in states):
+        states = [
+            after.play(after.legal_actions()[1]) if after.to_play == pondertree.CHANCE else after for after in states
+        ]
     trees = [
         [fingerprint(result) for result in pondertree.AlphaZero(evaluator, simulations, seed=3, **settings).run(states)]
         for evaluator in (one, other)

@@ -41,15 +41,16 @@ def after(state: Any, moves: str | Sequence[int]) -> Any:
 
 
 def random_position(start: Callable[[], Any], plies: int, seed: int) -> Any:
-    """Returns a position after `plies` random moves, or earlier if the game would end."""
+    """Returns a decision after at most `plies` random moves and outcomes, before the end of the game."""
     numbers = random.Random(seed)
-    state = start()
+    state = decision = start()
     for _ in range(plies):
-        following = state.play(numbers.choice(state.legal_actions()))
-        if following.is_terminal:
+        state = state.play(numbers.choice(state.legal_actions()))
+        if state.is_terminal:
             break
-        state = following
-    return state
+        if state.to_play != pondertree.CHANCE:
+            decision = state
+    return decision
 
 
 @dataclass(frozen=True)
