@@ -24,7 +24,7 @@ from pondertree.games.board_svg import board_svg
 from pondertree.testing.tabular import TabularGame
 
 TAGS = {"div", "p", "b", "table", "tr", "th", "td", "pre", "img"}
-SVG_TAGS = {"svg", "title", "g", "path", "rect", "text"}
+SVG_TAGS = {"svg", "title", "g", "path", "rect", "text", "circle"}
 #: Bytes of the largest card.
 MOST = 80_000
 

@@ -47,7 +47,8 @@ def test_signature_defaults_are_what_a_search_has(preset: Any) -> None:
     search = make(preset)
     given = {"evaluator", "neural_network", "model", "seed", "num_players", "category_weights"}
     for name, parameter in inspect.signature(preset).parameters.items():
-        if name not in given:
+        # The discount of Gumbel depends on whether it searches a game or a model.
+        if name not in given and (preset, name) != (pondertree.Gumbel, "discount"):
             assert getattr(search, name) == parameter.default, name
 
 

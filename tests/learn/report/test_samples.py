@@ -142,7 +142,7 @@ def test_texts_of_user_game_are_escaped() -> None:
     assert "&amp;amp; (Player 2)" in shown
 
 
-def test_game_whose_str_raises_shows_moves_only() -> None:
+def test_game_whose_str_raises_shows_the_error() -> None:
     class Raising(Hostile):
         def __str__(self) -> str:
             raise RuntimeError
@@ -151,8 +151,8 @@ def test_game_whose_str_raises_shows_moves_only() -> None:
             return Raising(self.plies + 1)
 
     shown = samples_html([Sample("a", ("one", "other"), [], [1, 2], [0.0, 0.0])], Raising)
-    assert "<figure" not in shown
-    assert "onclick" in shown
+    assert "&lt;Raising: Raising.__str__ raised RuntimeError: &gt;" in shown
+    assert "<b onclick" not in shown
 
 
 def test_report_imports_no_game_named_by_folder(trained: Path, tmp_path: Path) -> None:
