@@ -146,7 +146,7 @@ def replace_file(path: Path, *parts: bytes | memoryview) -> None:
 
 
 def _create_part(path: Path) -> tuple[Path, int]:
-    """Creates the temporary file of a writer, which nobody else has; returns its path and descriptor."""
+    """Creates a temporary file exclusively for one writer; returns its path and descriptor."""
     while True:
         part = _part_of(path, secrets.token_hex(4))
         with suppress(FileExistsError):

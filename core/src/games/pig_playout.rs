@@ -51,7 +51,7 @@ const fn points_of(number: u64) -> u64 {
     face + (face != 0) as u64
 }
 
-/// Returns the player who wins a random game of `scores`, where `turn` has `total` points in hand; nobody has the target.
+/// Returns the player who wins a random game of `scores`, where `turn` has `total` points in hand; neither player has reached the target.
 pub(super) fn winner(scores: [u16; 2], total: u16, turn: u8, target: u16, random: &mut Random) -> u8 {
     let target = u64::from(target);
     let (mut own, mut other) = (u64::from(scores[usize::from(turn & 1)]), u64::from(scores[usize::from(turn & 1 ^ 1)]));
