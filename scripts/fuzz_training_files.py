@@ -52,7 +52,7 @@ def players() -> list[bytes]:
     for name in ("tic-tac-toe", "connect4"):
         spec = game_spec(name)
         config = default_config(name, algorithm="muzero").with_values(network=small)
-        networks: list[Any] = [PolicyValueNetwork(policy_value_architecture(spec, config.network))]
+        networks: list[Any] = [PolicyValueNetwork(policy_value_architecture(spec, config))]
         networks.append(ModelNetwork(model_architecture(spec, config)))
         found += [player_bytes(player_of(network), spec.metadata(5, 7)) for network in networks]
     return found

@@ -65,12 +65,12 @@ class Overpaid(Stairs):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (Overpaid, r"^Overpaid\.rewards\(\) gave, after action \d, the reward nan: rewards must be finite"),
+        (Overpaid, r"^Overpaid\.rewards\(\) gave, after \d, the reward nan: rewards must be finite"),
         (
             Rotten,
             r"^Rotten\.play\(\d\) raised RuntimeError although the action is in legal_actions\(\): the stairs are",
         ),
-        (Unpaid, "^Unpaid raised TypeError while reading its state"),
+        (Unpaid, "^Unpaid raised TypeError while reading its rewards"),
     ],
 )
 def test_broken_game_is_reported_by_name(kind: Any, message: str, tmp_path: Path) -> None:

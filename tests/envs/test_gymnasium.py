@@ -189,10 +189,10 @@ class Knows:
 
 
 def test_searches_plan_in_models_of_environments() -> None:
-    home = corridor()
+    spec = game_spec("corridor", Corridor, model=True)
     for search in (MuZero(Knows(), 60, discount=0.99, seed=1), Gumbel(Knows(), 32, gumbel_scale=0.0, seed=1)):
 
         def player(states: Any, seeds: Any, search: Any = search) -> list[int]:
             return [result.action for result in search.run(states, seeds=seeds)]
 
-        assert play_episodes(player, home, 3, 1) == [pytest.approx(0.7)] * 3
+        assert play_episodes(player, spec, 3, 1) == [pytest.approx(0.7)] * 3

@@ -20,7 +20,7 @@ impl ScoringRule for LinearPuct {
         Ok(Self { c_linear: fields.not_negative("c_linear")? })
     }
 
-    fn choose(&self, choice: Choice<'_>) -> usize {
+    fn choose<const ID: u8>(&self, choice: Choice<'_>) -> usize {
         let exploration = self.c_linear * f64::from(choice.visits);
         choice.highest(Formula { exploration })
     }

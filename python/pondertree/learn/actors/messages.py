@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from pondertree import validation
 from pondertree.learn.config import Config
 from pondertree.learn.data import EncodedGames, GameRecord
 from pondertree.learn.executors import Blob, Executor
@@ -30,7 +31,7 @@ class ActorState(NamedTuple):
     @property
     def lease(self) -> int:
         """The lease of its game numbers."""
-        return lease_of(int(self.self_play["next_number"]))
+        return lease_of(validation.whole_number(self.self_play.get("next_number"), "next_number", most=1 << 62))
 
 
 def empty_state(lease: int) -> ActorState:
