@@ -71,8 +71,7 @@ class Driver:
 @contextmanager
 def supervised(executor: Executor, driver: Driver, device: str, scratch: Path) -> Iterator[Supervisor]:
     """Yields the supervisor of running actors."""
-    config = driver.config.with_values(self_play={"workers": executor.threads if device == "cpu" else 1})
-    setup = ActorSetup(config, None, device, executor.threads, tuple(sys.path))
+    setup = ActorSetup(driver.config, None, device, paths=tuple(sys.path))
     with executor.open(scratch) as pool:
         report = lambda text: print(text, file=sys.stderr)  # noqa: E731
         found = Supervisor(executor, pool, make_self_play_actor, setup, report, is_synchronous=False, max_lag=1)

@@ -230,7 +230,7 @@ def make_shard(numbers: random.Random) -> Callable[[], object]:
         content = forged_parquet(numbers, columns) if wrong else damaged(numbers, shards._parquet(columns))
     if numbers.random() < 0.02:
         content = endless(numbers)
-    shard = shards.Shard(path, 0, len(columns["number"]))
+    shard = shards.ShardFile(path, 0, len(columns["number"]))
 
     def call() -> None:
         write(path.name, content)

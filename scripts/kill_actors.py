@@ -29,42 +29,22 @@ from pondertree.errors import PondertreeError
 from pondertree.learn.data.checkpoint import newest_intact
 from pondertree.learn.data.shards import list_shards, read_shard
 
-#: The driver, as a process of its own. It writes the processes of its actors to a file.
+#: The driver, as a process of its own. It writes the measurements of its actors to a file.
 DRIVER = """
 import faulthandler, json, os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells make programs in the background ignore it
 faulthandler.register(signal.SIGUSR1, all_threads=True)
 import torch
 from pondertree.learn import ProcessExecutor, RayExecutor, Watcher, default_config, train
-from pondertree.learn.actors import RemoteEvaluation, Supervisor
 from pondertree.learn.loop import actor_learner
 
 actor_learner.SHARD_SECONDS = actor_learner.ROUND_SECONDS = actor_learner.PUBLISH_SECONDS = 0.3
 torch.set_num_threads(1)
 out, address, steps, count, state = sys.argv[1:]
-found = {}
-start, ask = Supervisor.start, RemoteEvaluation._ask
-
-def record(self, *arguments):
-    found["supervisor"] = self
-    start(self, *arguments)
-
-def record_evaluation(self):
-    ask(self)
-    found["evaluation"] = self
-
-Supervisor.start, RemoteEvaluation._ask = record, record_evaluation
 
 class Watch(Watcher):
     def show(self, status):
-        slots = found["supervisor"].slots
-        evaluation = found.get("evaluation")
-        line = {
-            "actors": {str(s.index): [getattr(s.actor, "pid", None), s.lease, s.is_ready] for s in slots},
-            "evaluation": None if evaluation is None else getattr(evaluation._actor, "pid", None),
-            "step": status.counters.step,
-            "quarantined": [s.quarantined for s in slots if s.quarantined],
-        }
+        line = {"actors": status.actors, "evaluation": status.evaluation_pid}
         with open(state + ".part", "w") as file:
             json.dump(line, file)
         os.replace(state + ".part", state)
@@ -170,7 +150,7 @@ class Session:
         self.driver: subprocess.Popen[bytes] | None = None
         self.log = open(folder / "driver.log", "ab")  # noqa: SIM115 (for the life of the script)
         self.known: list[int] = []
-        self.wrong: list[str] = []
+        self.violations: list[str] = []
         self.resumed = 0
 
     def start(self) -> None:
@@ -181,7 +161,7 @@ class Session:
             self.cluster.restore()
         if self.driver is None or self.driver.poll() is not None:
             if self.driver is not None and self.driver.returncode == 0:
-                self.wrong.append("the run reached its limit: raise --steps")
+                self.violations.append("the run reached its limit: raise --steps")
             self.state_file.unlink(missing_ok=True)
             address = "processes" if self.cluster is None else self.cluster.address
             what = [str(self.out), address, str(self.arguments.steps), str(self.arguments.actors), str(self.state_file)]
@@ -190,36 +170,38 @@ class Session:
         deadline = time.monotonic() + 180.0
         while not self.ready_actors() and time.monotonic() < deadline:
             if self.driver.poll() is not None:
-                self.wrong.append(f"the driver ended with {self.driver.returncode}: see {self.log.name}")
+                self.violations.append(f"the driver ended with {self.driver.returncode}: see {self.log.name}")
                 return
             time.sleep(0.05)
         if not self.ready_actors():
-            self.wrong.append("no actor plays after 180 s")
+            self.violations.append("no actor plays after 180 s")
 
     def state(self) -> dict[str, Any]:
         """Returns what the driver wrote last."""
         try:
             found: dict[str, Any] = json.loads(self.state_file.read_text())
         except (OSError, ValueError):
-            return {"actors": {}, "evaluation": None, "quarantined": []}
+            return {"actors": {}, "evaluation": None}
         return found
 
     def ready_actors(self) -> dict[str, tuple[int, int]]:
         """Returns (process, lease) of the ready actors."""
-        return {name: (pid, lease) for name, (pid, lease, ready) in self.state()["actors"].items() if ready and pid}
+        actors = self.state()["actors"].items()
+        return {name: (one["pid"], one["lease"]) for name, one in actors if one["ready"] and one["pid"]}
 
     def check(self, what: str) -> None:
         """Verifies the store after a kill."""
         try:
             found = [game.number for shard in list_shards(self.out / "games") for game in read_shard(shard)]
         except PondertreeError as error:
-            self.wrong.append(f"{what}: {error}")
+            self.violations.append(f"{what}: {error}")
             return
         if found[: len(self.known)] != self.known:
-            self.wrong.append(f"{what}: acknowledged games are missing")
+            self.violations.append(f"{what}: acknowledged games are missing")
         if len(set(found)) != len(found):
-            self.wrong.append(f"{what}: games were stored twice")
-        self.wrong += [f"{what}: quarantined, {text}" for text in self.state()["quarantined"]]
+            self.violations.append(f"{what}: games were stored twice")
+        quarantined = [name for name, one in self.state()["actors"].items() if one["quarantined"]]
+        self.violations += [f"{what}: actor {name} is quarantined" for name in quarantined]
         self.known = found
 
     def interrupt(self) -> None:
@@ -230,7 +212,7 @@ class Session:
         try:
             self.driver.wait(120.0)
         except subprocess.TimeoutExpired:
-            self.wrong.append("the driver has not ended 120 s after Ctrl-C: its log has the stack of each thread")
+            self.violations.append("the driver has not ended 120 s after Ctrl-C: its log has the stack of each thread")
             self.driver.send_signal(signal.SIGUSR1)
             time.sleep(1.0)
             return
@@ -313,9 +295,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         session = Session(Path(folder), arguments)
         try:
-            while kills.total() < arguments.kills and time.monotonic() < ends and not session.wrong:
+            while kills.total() < arguments.kills and time.monotonic() < ends and not session.violations:
                 session.start()
-                if session.wrong:
+                if session.violations:
                     break
                 time.sleep(numbers.uniform(0.0, arguments.longest))
                 role = numbers.choice(roles)
@@ -330,12 +312,12 @@ def main() -> int:
                         times.setdefault(role, []).append(passed)
                 session.check(f"kill {kills.total()} ({role})")
                 print(f"\rkill {kills.total()}: {role}, {len(session.known)} games    ", end="", flush=True)
-            if not session.wrong:
+            if not session.violations:
                 session.start()
             if session.driver is not None and session.driver.poll() is None:
                 session.interrupt()
             session.check("at the end")
-            session.wrong += check_order(session.out)
+            session.violations += check_order(session.out)
         finally:
             if session.driver is not None and session.driver.poll() is None:
                 session.driver.kill()
@@ -346,18 +328,18 @@ def main() -> int:
     counted = ", ".join(f"{count} {role}" for role, count in kills.most_common())
     print(
         f"\n{kills.total()} kills ({counted}), {session.resumed - 1} resumptions of the driver, "
-        f"{len(session.known)} games, {len(session.wrong)} violations"
+        f"{len(session.known)} games, {len(session.violations)} violations"
     )
     for role, found in times.items():
         print(
             f"next shard of a new actor after the death of a {role}: median {statistics.median(found):.1f} s, "
             f"most {max(found):.1f} s, {sum(one > 10.0 for one in found)} of {len(found)} above 10 s"
         )
-    for text in session.wrong:
+    for text in session.violations:
         print(text)
-    if session.wrong:
+    if session.violations:
         print("\n".join(log[-60:]))
-    return 1 if session.wrong else 0
+    return 1 if session.violations else 0
 
 
 def check_order(out: Path) -> list[str]:

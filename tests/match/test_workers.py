@@ -103,7 +103,7 @@ def test_script_without_main_guard_raises_usage_error(tmp_path: Path) -> None:
 FIRST_PROCESS = """
 import multiprocessing, signal, time
 from pathlib import Path
-from pondertree.match.processes import deferred_interrupts
+from pondertree.match.worker_process import deferred_interrupts
 
 if __name__ == "__main__":
     process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(30,), daemon=True)
@@ -127,7 +127,7 @@ def test_first_worker_starts_with_sigint_blocked(tmp_path: Path) -> None:
 
 DEFERRED = """
 import signal, threading
-from pondertree.match.processes import deferred_interrupts
+from pondertree.match.worker_process import deferred_interrupts
 
 # Another thread receives the signal, which the main thread's mask does not block.
 wait = threading.Event()

@@ -19,8 +19,8 @@ from pondertree.errors import PlayerError, PondertreeError, UsageError
 from pondertree.match.game import Adjudication, play_game
 from pondertree.match.openings import Opening
 from pondertree.match.players import Entrant, Player, start
-from pondertree.match.processes import EXIT_TIMEOUT, WorkerProcess, prepare_worker
 from pondertree.match.record import PairRecord
+from pondertree.match.worker_process import EXIT_TIMEOUT, WorkerProcess, prepare_worker
 from pondertree.random import ANSWER, fold
 
 Task = tuple[int, Opening]

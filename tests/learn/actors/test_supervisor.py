@@ -27,7 +27,7 @@ class FakeActor(Actor):
 
     def __init__(self, setup: ActorSetup, state: ActorState) -> None:
         self.setup = setup
-        self.state = state
+        self.given = state
         self.tasks: list[Task] = []
         self.is_killed = False
 
@@ -177,8 +177,8 @@ def test_dead_actor_is_replaced_under_a_new_lease_and_its_late_shard_is_dropped(
     setting.poll()
     assert setting.pool.actors[0].is_killed
     replacement = setting.pool.actors[2]
-    assert replacement.state.lease == 2
-    assert replacement.state.self_play["next_number"] == 2 * GAMES_PER_LEASE
+    assert replacement.given.lease == 2
+    assert replacement.given.self_play["next_number"] == 2 * GAMES_PER_LEASE
     setting.finish(0, 0)
     assert setting.poll() == []
     setting.pool.reply(2, "ready")
@@ -288,7 +288,7 @@ def test_synchronous_round_continues_a_dead_actor_from_its_last_state() -> None:
         lambda: pool.reply(2, "value", shard(pool.actors[2].tasks[0].id, state=later)),
     ]
     assert [one.id for one in supervisor.play_round(4, None)] == [ShardId(0, 0, 1), ShardId(1, 1, 1)]
-    assert pool.actors[2].state is later
+    assert pool.actors[2].given is later
     assert supervisor.states() == [later, empty_state(1)]
 
 
@@ -297,7 +297,7 @@ def test_states_of_asynchronous_actors_begin_a_new_lease() -> None:
     [state] = setting.supervisor.states()
     assert (state.games, state.lease) == ([], 2)
     resumed = Setting(states=(state,), known=frozenset({9 * GAMES_PER_LEASE + 5}))
-    assert [actor.state.lease for actor in resumed.pool.actors] == [2, 10]
+    assert [actor.given.lease for actor in resumed.pool.actors] == [2, 10]
 
 
 def scripted(pool: FakePool, script: list[Callable[[], object]]) -> None:
@@ -416,7 +416,7 @@ def test_task_whose_games_are_refused_is_played_again_in_a_round() -> None:
     assert first.id == ShardId(0, 0, 0)
     assert list(first.games) == ["a game"]  # type: ignore[arg-type, comparison-overlap]
     assert first.encoded == EncodedGames("npz", b"good", 1)
-    assert pool.actors[2].state == empty_state(0)
+    assert pool.actors[2].given == empty_state(0)
 
 
 def test_no_lease_is_granted_twice() -> None:
@@ -424,7 +424,7 @@ def test_no_lease_is_granted_twice() -> None:
     two, next_lease = setting.supervisor.states(), setting.supervisor.next_lease
     assert ([state.lease for state in two], next_lease) == ([0, 1], 2)
     again = Setting(is_synchronous=True, states=(two[0],), next_lease=next_lease)
-    assert [actor.state.lease for actor in again.pool.actors] == [0, 2]
+    assert [actor.given.lease for actor in again.pool.actors] == [0, 2]
     again.supervisor.renew_leases(frozenset({9 * GAMES_PER_LEASE + 5}))
-    assert [actor.state.lease for actor in again.pool.actors[2:]] == [10, 11]
+    assert [actor.given.lease for actor in again.pool.actors[2:]] == [10, 11]
     assert [state.lease for state in again.supervisor.states()] == [10, 11]

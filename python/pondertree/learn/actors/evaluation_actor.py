@@ -88,6 +88,11 @@ class RemoteEvaluation:
         """When the actor was ready or, before, launched."""
 
     @property
+    def pid(self) -> int | None:
+        """The process of the actor."""
+        return None if self._actor is None else self._actor.pid
+
+    @property
     def is_busy(self) -> bool:
         """Whether an evaluation was started whose result has not been fetched."""
         return self._counters is not None

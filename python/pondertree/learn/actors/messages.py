@@ -48,7 +48,8 @@ class ActorSetup:
     factory: Callable[[], Any] | None
     """Starting states of a game that cannot be imported by name."""
     device: str
-    threads: int
+    threads: int = 1
+    """Threads of PyTorch in another process."""
     paths: tuple[str, ...] = ()
     """The driver's module search path."""
     known: frozenset[int] = frozenset()
@@ -59,11 +60,12 @@ class ActorSetup:
 
 def setup_for(executor: Executor, setup: ActorSetup, index: int) -> ActorSetup:
     """Returns the setup of actor `index`: its device, and on a CPU the search threads that the executor gives it."""
-    if not executor.is_remote:
+    if executor.threads is None:
         return setup
     device = executor.device_of(index, setup.device)
     workers = executor.threads if device == "cpu" else 1
-    return replace(setup, device=device, config=setup.config.with_values(self_play={"workers": workers}))
+    config = setup.config.with_values(self_play={"workers": workers})
+    return replace(setup, device=device, threads=executor.threads, config=config)
 
 
 class ShardId(NamedTuple):
@@ -113,6 +115,8 @@ class Shard:
     state: ActorState | None = None
     encoded: EncodedGames | None = None
     """The encoded games, where the driver has decoded them."""
+    lost: int = 0
+    """Unfinished episodes that the actor could not restore since its last shard."""
 
 
 @dataclass(frozen=True, slots=True)

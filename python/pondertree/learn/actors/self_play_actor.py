@@ -58,11 +58,6 @@ class SelfPlayActor:
         self.self_play.restore(list(state.games), state.self_play)
         self.self_play.begin(frozenset(number for number in setup.known if lease_of(number) == state.lease))
 
-    @property
-    def lost(self) -> int:
-        """Unfinished episodes that could not be restored."""
-        return self.self_play.lost
-
     def state(self) -> ActorState:
         """Returns the state between two batches."""
         return ActorState(*self.self_play.snapshot())
@@ -83,6 +78,7 @@ class SelfPlayActor:
                 moves += 1
                 if self.heartbeat is not None:
                     self.heartbeat()
+        lost, self.self_play.lost = self.self_play.lost, 0
         return Shard(
             task.id,
             task.version,
@@ -94,6 +90,7 @@ class SelfPlayActor:
             time.process_time() - used,
             self.self_play.resignation.false_positive_rate,
             self.state() if task.with_state else None,
+            lost=lost,
         )
 
     def play_move(self, version: int) -> list[GameRecord]:

@@ -9,12 +9,11 @@ a dead one is continued: rounds are a function of the weights, and shards are in
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from pondertree.errors import TrainingError
+from pondertree.errors import PondertreeError, TrainingError
 from pondertree.learn.actors.messages import (
     ActorSetup,
     ActorState,
@@ -25,12 +24,13 @@ from pondertree.learn.actors.messages import (
     lease_of,
     setup_for,
 )
+from pondertree.learn.actors.slot import Arrival, Slot
 from pondertree.learn.data import EncodedGames, GameRecord
-from pondertree.learn.executors import Actor, Blob, Executor, LocalActor, Pool, Reply
+from pondertree.learn.executors import Blob, Executor, Pool, Reply
 
 #: Batches in flight per actor: while the driver handles one, the next is being played.
 MAX_IN_FLIGHT = 2
-#: Exceptions in a row, without a shard between them, after which an actor is quarantined; and deaths in a row.
+#: Errors in a row, without a shard between them, after which an actor is quarantined; and deaths in a row.
 MAX_ERRORS, MAX_DEATHS = 3, 10
 #: Seconds before the second replacement in a row, doubled for each further one up to the largest.
 FIRST_DELAY, LARGEST_DELAY = 0.5, 10.0
@@ -48,48 +48,6 @@ class Weights(NamedTuple):
     content: Blob
 
 
-@dataclass
-class Slot:
-    """One of the actors, through all its processes."""
-
-    index: int
-    lease: int = -1
-    actor: Actor | None = None
-    is_ready: bool = False
-    state: ActorState | None = None
-    """The state to continue from; None: a new lease."""
-    stored_state: ActorState | None = None
-    """In synchronous runs, the state after the last round whose games are stored."""
-    content: Blob | None = None
-    """That state, for the actor."""
-    number: int = 0
-    """Number of the next task within the lease."""
-    tasks: deque[Task] = field(default_factory=deque)
-    """Tasks without a reply, oldest first."""
-    waiting_since: float = 0.0
-    """When the last reply or heartbeat came, or the oldest task was sent."""
-    interval: float | None = None
-    """Estimated seconds between replies or heartbeats in a task; None before the first."""
-    retry_at: float = 0.0
-    launches: int = 0
-    errors: int = 0
-    deaths: int = 0
-    """In a row."""
-    quarantined: str = ""
-    """The reason."""
-    games: int = 0
-    positions: int = 0
-    dropped: int = 0
-    """Shards that were not accepted."""
-    is_late: bool = False
-    """Whether a shard was too old, which is reported once."""
-    busy: float = 0.0
-    """Seconds in tasks."""
-    version: int = 0
-    false_positive_rate: float = 0.0
-    began: float = field(default_factory=time.monotonic)
-
-
 class Supervisor:
     """Runs the self-play actors of a training."""
 
@@ -104,10 +62,12 @@ class Supervisor:
         is_synchronous: bool,
         max_lag: int,
         decode: Callable[[EncodedGames], list[GameRecord]] | None = None,
+        check_storage: Callable[[], None] = lambda: None,
     ) -> None:
         """`max_lag` is the largest age of weights, in optimiser steps, at which a shard is still accepted.
 
-        `decode` decodes and validates the games of a shard; an exception is an error of the actor.
+        `decode` decodes and validates the games of a shard; an exception is an error of the actor. `check_storage`
+        raises if an actor fails through no fault of its own, since the files of the run are gone.
         """
         self._executor = executor
         self._pool = pool
@@ -117,9 +77,12 @@ class Supervisor:
         self._is_synchronous = is_synchronous
         self._max_lag = max_lag
         self._decode = decode
+        self._check_storage = check_storage
         self.slots = [Slot(index) for index in range(executor.actors)]
         self.next_lease = 0
         """The lease that the next actor without a state is granted."""
+        self.ready_at: float | None = None
+        """When the first actor was ready."""
         self.failure: TrainingError | None = None
         """Set when no actor is left."""
         self._error: BaseException | None = None
@@ -160,7 +123,7 @@ class Supervisor:
         while any(slot.index not in shards for slot in active):
             for shard in self._handle(self._pool.poll(0.05)):
                 shards[shard.id.actor] = shard
-            self._look_after()
+            self._replace_silent_actors()
             active = [slot for slot in active if not slot.quarantined]
         if self._error is not None:
             raise self._error
@@ -179,8 +142,6 @@ class Supervisor:
                 continue
             if slot.actor is not None:
                 slot.actor.kill()
-                if not self._executor.is_remote:
-                    self._target(slot).close()
             slot.state = slot.stored_state = None
             slot.tasks.clear()
             self._launch(slot)
@@ -194,18 +155,18 @@ class Supervisor:
                 slot.tasks.append(self._task(slot, None, seconds, with_state=False))
                 self._send(slot, last=True)
         found = self._handle(self._pool.poll(0.05 if wait else 0.0))
-        self._look_after()
+        self._replace_silent_actors()
         return found
 
     def drain(self) -> list[Shard]:
-        """Ends the running batch of an actor in this process after its move; returns the shards of its tasks."""
-        if self._executor.is_remote:
-            return self._handle(self._pool.poll(0.0))
+        """Returns the shards that arrived; the batches of an actor in this process end early and are waited for."""
         for slot in self.slots:
-            self._target(slot).cut.set()
-            while slot.tasks:
-                self._drained += self._handle(self._pool.poll(0.05))  # retained if this is interrupted
-            self._target(slot).cut.clear()
+            if slot.actor is None:
+                continue
+            with slot.actor.interrupted() as ends_early:
+                while ends_early and slot.tasks:
+                    self._drained += self._handle(self._pool.poll(0.05))  # retained if this is interrupted
+        self._drained += self._handle(self._pool.poll(0.0))
         found, self._drained = self._drained, []
         return found
 
@@ -215,14 +176,8 @@ class Supervisor:
         """Returns the states for a checkpoint. Asynchronous actors in other processes lose their unfinished games."""
         if self._is_synchronous:
             return [slot.stored_state for slot in self.slots if slot.stored_state is not None]
-        if not self._executor.is_remote:
-            return [self._target(slot).state() for slot in self.slots]
-        return [empty_state(self.next_lease)]
-
-    @property
-    def lost(self) -> int:
-        """Unfinished episodes that an actor in this process could not restore."""
-        return 0 if self._executor.is_remote else sum(self._target(slot).lost for slot in self.slots)
+        found = [slot.actor.state() for slot in self.slots if slot.actor is not None]
+        return [one for one in found if one is not None] or [empty_state(self.next_lease)]
 
     @property
     def false_positive_rate(self) -> float:
@@ -231,44 +186,14 @@ class Supervisor:
 
     def measurements(self, step: int) -> dict[str, dict[str, float]]:
         """Returns measurements by actor; `step` is the optimiser step of the learner."""
-        now = time.monotonic()
-        return {
-            str(slot.index): {
-                "games": slot.games,
-                "positions": slot.positions,
-                "games_per_second": round(slot.games / max(now - slot.began, 1e-9), 3),
-                "positions_per_second": round(slot.positions / max(now - slot.began, 1e-9), 2),
-                "lag": step - slot.version if slot.games or slot.version else 0,
-                "restarts": max(slot.launches - 1, 0),
-                "dropped": slot.dropped,
-                "utilisation": round(min(slot.busy / max(now - slot.began, 1e-9), 1.0), 4),
-                "ready": int(slot.is_ready),
-                "quarantined": int(bool(slot.quarantined)),
-            }
-            for slot in self.slots
-        }
+        return {str(slot.index): slot.measurements(step) for slot in self.slots}
 
     def end_self_play(self) -> None:
-        """Ends actors in other processes; their CPUs and GPUs are free then."""
+        """Ends the actors, whose CPUs and GPUs are free then."""
         for slot in self.slots:
-            if self._executor.is_remote and slot.actor is not None:
-                slot.actor.kill()
-                slot.actor, slot.is_ready = None, False
-
-    def close(self) -> None:
-        """Ends the actors."""
-        self._pool.close()
-        if not self._executor.is_remote:
-            for slot in self.slots:
-                if slot.actor is not None:
-                    self._target(slot).close()
+            self._end(slot)
 
     # One actor.
-
-    @staticmethod
-    def _target(slot: Slot) -> Any:
-        assert isinstance(slot.actor, LocalActor)
-        return slot.actor.target
 
     def _launch(self, slot: Slot) -> None:
         if slot.state is None:
@@ -277,9 +202,9 @@ class Supervisor:
             slot.number = 0
         slot.stored_state = slot.stored_state or slot.state
         slot.lease = slot.state.lease
-        slot.content = self._pool.put(slot.state)
+        slot.state_blob = self._pool.put(slot.state)
         slot.is_ready = False
-        slot.actor = self._pool.launch(self._make, setup_for(self._executor, self._setup, slot.index), slot.content)
+        slot.actor = self._pool.launch(self._make, setup_for(self._executor, self._setup, slot.index), slot.state_blob)
         slot.waiting_since = time.monotonic()
         slot.launches += 1
 
@@ -319,16 +244,23 @@ class Supervisor:
                 continue
             if reply.kind == "ready":
                 slot.is_ready = True
+                self.ready_at = now if self.ready_at is None else self.ready_at
                 self._send(slot)
             elif reply.kind == "value":
                 found += self._accept(slot, reply.value)
-            elif reply.kind == "died":
-                self._after_death(slot, reply.value)
-            else:
-                self._after_error(slot, reply.value, is_over=reply.kind == "failed")
+            elif self._is_storage_intact():
+                (self._after_death if reply.kind == "died" else self._after_error)(slot, reply.value)
         if self._error is not None and not found:
             raise self._error
         return found
+
+    def _is_storage_intact(self) -> bool:
+        try:
+            self._check_storage()
+        except PondertreeError as error:
+            self._error = error
+            return False
+        return True
 
     def _accept(self, slot: Slot, shard: Shard) -> list[Shard]:
         """Returns the shard if it answers the oldest task of the lease, and its weights are not too old.
@@ -345,11 +277,11 @@ class Supervisor:
             except MemoryError:
                 raise
             except Exception as error:  # whatever the readers of the formats raise for damaged content
-                self._after_error(slot, f"its games were refused: {type(error).__name__}: {error}", is_over=False)
+                self._after_error(slot, f"its games were refused: {type(error).__name__}: {error}")
                 return []
         slot.tasks.popleft()
         slot.errors = slot.deaths = 0
-        slot.busy += shard.seconds
+        slot.recent.append(Arrival(time.monotonic(), shard.count, shard.positions, shard.seconds))
         slot.version = shard.version
         slot.false_positive_rate = shard.false_positive_rate
         if shard.state is not None:
@@ -364,11 +296,10 @@ class Supervisor:
                 )
             slot.is_late = True
             return []
-        slot.games += shard.count
-        slot.positions += shard.positions
+        slot.add(shard)
         return [shard]
 
-    def _after_error(self, slot: Slot, text: str, *, is_over: bool) -> None:
+    def _after_error(self, slot: Slot, text: str) -> None:
         slot.errors += 1
         last = text.splitlines()[-1] if text else ""
         if slot.errors >= MAX_ERRORS:
@@ -381,15 +312,19 @@ class Supervisor:
     def _after_death(self, slot: Slot, text: str) -> None:
         slot.deaths += 1
         if slot.deaths >= MAX_DEATHS:
-            self._quarantine(slot, text)
+            advice = "does the game, or a library of it, end its process, or is memory short?"
+            self._quarantine(slot, f"{text} ({slot.deaths} times in a row: {advice})")
             return
         self.report(f"self-play actor {slot.index} died and is replaced: {text}")
         self._replace(slot, slot.deaths)
 
-    def _replace(self, slot: Slot, failures: int) -> None:
+    def _end(self, slot: Slot) -> None:
         if slot.actor is not None:
             slot.actor.kill()
         slot.actor, slot.is_ready = None, False
+
+    def _replace(self, slot: Slot, failures: int) -> None:
+        self._end(slot)
         if not self._is_synchronous:
             # Its tasks are void, and the next one starts under a new lease.
             slot.tasks.clear()
@@ -398,9 +333,7 @@ class Supervisor:
         slot.retry_at = time.monotonic() + delay
 
     def _quarantine(self, slot: Slot, text: str) -> None:
-        if slot.actor is not None:
-            slot.actor.kill()
-        slot.actor, slot.is_ready = None, False
+        self._end(slot)
         slot.tasks.clear()
         slot.quarantined = text or "for an unknown reason"
         self.report(f"self-play actor {slot.index} is quarantined, it failed again and again: {text}")
@@ -409,10 +342,8 @@ class Supervisor:
                 f"no self-play actor is left: all {len(self.slots)} failed again and again; the last reason: {text}"
             )
 
-    def _look_after(self) -> None:
-        """Replaces actors that died, after a delay, and those that are silent for too long."""
-        if not self._executor.is_remote:
-            return
+    def _replace_silent_actors(self) -> None:
+        """Replaces actors that are silent for too long and, after a delay, those that died."""
         now = time.monotonic()
         timeout = self._executor.timeout
         for slot in self.slots:

@@ -155,13 +155,13 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 def newest_intact(folder: Path) -> tuple[Path, Checkpoint, list[str]] | None:
     """Returns (path, checkpoint, errors of newer ones) of the newest intact checkpoint; None if there are none."""
-    wrong: list[str] = []
+    errors: list[str] = []
     paths = list_checkpoints(folder)
     for path in reversed(paths):
         try:
-            return path, load_checkpoint(path), wrong
+            return path, load_checkpoint(path), errors
         except (StorageError, InvalidArgumentError) as error:
-            wrong.append(str(error))
-    if wrong:
-        raise StorageError(f"no checkpoint in {str(folder)!r} is intact: {wrong[0]}")
+            errors.append(str(error))
+    if errors:
+        raise StorageError(f"no checkpoint in {str(folder)!r} is intact: {errors[0]}")
     return None

@@ -14,9 +14,11 @@ report.html, plots/ the report
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Self
 
@@ -118,7 +120,25 @@ class RunFolder:
     def check_in_place(self) -> None:
         """Raises `StorageError` if the folder was removed or replaced: a checkpoint would go to another one."""
         if self._lock is not None and not _has_name(self._lock, self.path / "lock"):
-            raise StorageError(f"the run folder {str(self.path)!r} was removed or replaced during the training")
+            raise StorageError(
+                f"the run folder {str(self.path)!r} was removed or replaced during the training, which ends: "
+                "restore it and resume (--resume), or start another run"
+            )
+
+    @contextlib.contextmanager
+    def explained_errors(self) -> Iterator[None]:
+        """Names the cause of errors of any file within: that the folder was removed, or that its disk is full."""
+        try:
+            yield
+        except (OSError, StorageError) as error:
+            self.check_in_place()
+            reason = _full_disk(error)
+            if reason:
+                raise StorageError(
+                    f"the disk of the run folder {str(self.path)!r} is full ({reason}): free some space, and resume "
+                    "(--resume); stored games and checkpoints are intact"
+                ) from error
+            raise
 
     def write(self, name: str, content: bytes) -> None:
         """Writes a file of the folder atomically."""
@@ -166,6 +186,15 @@ def _has_name(file: IO[bytes], path: Path) -> bool:
         return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
     except FileNotFoundError:
         return False
+
+
+def _full_disk(error: BaseException | None) -> str:
+    """Returns the reason if an error or one of its causes is that of a full disk, else an empty string."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
+            return str(error.strerror)
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def stored_config(path: Path) -> Path | None:

@@ -41,7 +41,7 @@ NAME = re.compile(r"games-(\d{9,})-(\d{5,})\.(parquet|npz)")
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
+class ShardFile:
     """A file of games."""
 
     path: Path
@@ -56,12 +56,12 @@ class Shard:
         return self.first + self.count
 
 
-def list_shards(folder: Path) -> list[Shard]:
+def list_shards(folder: Path) -> list[ShardFile]:
     """Returns the shards of a folder in storing order; raises `StorageError` if there is a gap."""
     shards = []
     for path in folder.iterdir() if folder.is_dir() else ():
         if matched := NAME.fullmatch(path.name):
-            shards.append(Shard(path, int(matched[1]), int(matched[2])))
+            shards.append(ShardFile(path, int(matched[1]), int(matched[2])))
     shards.sort(key=lambda shard: shard.first)
     expected = 0
     for shard in shards:
@@ -103,14 +103,14 @@ def encode_games(games: Sequence[GameRecord], kind: str | None = None) -> Encode
     return EncodedGames(kind, _parquet(columns) if kind == "parquet" else _npz(columns), len(games))
 
 
-def write_shard(folder: Path, first: int, games: Sequence[GameRecord], *, kind: str | None = None) -> Shard:
+def write_shard(folder: Path, first: int, games: Sequence[GameRecord], *, kind: str | None = None) -> ShardFile:
     """Writes a shard; durable when it returns. `kind` is "parquet" or "npz"."""
     return write_encoded(folder, first, encode_games(games, kind))
 
 
-def write_encoded(folder: Path, first: int, games: EncodedGames) -> Shard:
+def write_encoded(folder: Path, first: int, games: EncodedGames) -> ShardFile:
     """Writes a shard of encoded games; durable when it returns."""
-    shard = Shard(folder / f"games-{first:09d}-{games.count:05d}.{games.kind}", first, games.count)
+    shard = ShardFile(folder / f"games-{first:09d}-{games.count:05d}.{games.kind}", first, games.count)
     try:
         replace_file(shard.path, games.content)
     except OSError as error:
@@ -120,7 +120,7 @@ def write_encoded(folder: Path, first: int, games: EncodedGames) -> Shard:
     return shard
 
 
-def read_shard(shard: Shard, spec: GameSpec | None = None) -> list[GameRecord]:
+def read_shard(shard: ShardFile, spec: GameSpec | None = None) -> list[GameRecord]:
     """Reads a shard; raises `StorageError` naming it if it is damaged or its games are not of `spec`."""
     with reading(shard.path, f"a shard of games ({REMEDY})", StorageError) as file:
         return EncodedGames(file.suffix.removeprefix("."), file.read_bytes(), shard.count).decode(spec)

@@ -14,6 +14,9 @@ from pondertree.errors import StorageError
 from pondertree.files import append_lines, reading, replace_file, write_all
 from pondertree.optional import require
 
+#: Fields of an actor that are no quantities.
+IDENTITIES = ("pid", "lease")
+
 
 class Metrics:
     """Appends to the metrics file, and to TensorBoard on request."""
@@ -47,7 +50,7 @@ class Metrics:
         if self._board is not None:
             numbers = dict(line)
             for actor, measured in line.get("actors", {}).items():
-                numbers |= {f"{actor}/{name}": value for name, value in measured.items()}
+                numbers |= {f"{actor}/{name}": value for name, value in measured.items() if name not in IDENTITIES}
             for name, value in numbers.items():
                 if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
                     self._board.add_scalar(f"{line['kind']}/{name}", value, line["step"])

@@ -247,6 +247,9 @@ class CompletedEvaluation(NamedTuple):
 class AsyncEvaluation:
     """Runs at most one evaluation at a time."""
 
+    pid: int | None = None
+    """Its process; None: this one."""
+
     def __init__(self, evaluator: PlayerEvaluator, *, concurrent: bool) -> None:
         """`concurrent` runs evaluations in a worker thread: their small batches leave a GPU mostly idle."""
         self._evaluator = evaluator

@@ -6,16 +6,19 @@ return nothing: `poll` returns replies in the order of their arrival, and neithe
 
 from __future__ import annotations
 
+import pickle
 import sys
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
 from pondertree import __version__, validation
 from pondertree.errors import InvalidArgumentError, PondertreeError
+from pondertree.match.worker_process import Terminated
 
 #: Version of the messages between the driver and its actors.
 PROTOCOL = 1
@@ -23,6 +26,8 @@ PROTOCOL = 1
 EVALUATION = -1
 #: Default for the least seconds of silence after which an actor is replaced, and for the seconds of an evaluation.
 TIMEOUT, EVALUATION_TIMEOUT = 120.0, 3600.0
+#: Least seconds between two heartbeats of an actor.
+HEARTBEAT_SECONDS = 1.0
 
 
 class Blob(Protocol):
@@ -46,6 +51,9 @@ class Content:
 class Actor(ABC):
     """The driver's handle of an actor."""
 
+    pid: int | None = None
+    """Its process; None in this one, and where it is not known yet."""
+
     @abstractmethod
     def call(self, method: str, *arguments: Any) -> None:
         """Queues a call. Arguments are small or blobs, so that this never waits for the actor."""
@@ -53,6 +61,14 @@ class Actor(ABC):
     @abstractmethod
     def kill(self) -> None:
         """Ends the actor at once; it sends no more replies that matter."""
+
+    def interrupted(self) -> AbstractContextManager[bool]:
+        """Returns a context in which calls of an actor in this process end early; its value is whether they do."""
+        return nullcontext(False)
+
+    def state(self) -> Any:
+        """Returns the state, between two calls, of an actor in this process; None of another process."""
+        return None
 
 
 class Reply(NamedTuple):
@@ -100,6 +116,8 @@ class Executor(ABC):
     actors: int = 1
     timeout: float = TIMEOUT
     evaluation_timeout: float = EVALUATION_TIMEOUT
+    opening = ""
+    """What `open` does, for the user, where it takes long."""
 
     @abstractmethod
     def open(self, scratch: Path) -> Pool:
@@ -110,9 +128,9 @@ class Executor(ABC):
         return device
 
     @property
-    def threads(self) -> int:
-        """Threads of an actor."""
-        return 1
+    def threads(self) -> int | None:
+        """Threads of an actor; None: as the configuration says."""
+        return None
 
     @property
     def name(self) -> str:
@@ -120,16 +138,36 @@ class Executor(ABC):
         return type(self).__name__
 
 
-def check_executor(executor: Any) -> None:
-    """Raises `InvalidArgumentError` for invalid options."""
-    validation.count(executor.actors, "actors")
-    for name in ("cpus", "gpus"):
-        if getattr(executor, name) is not None:
-            validation.number(getattr(executor, name), name, least=0.0)
-    for name in ("timeout", "evaluation_timeout"):
-        validation.positive_number(getattr(executor, name), name)
-    if executor.gpus is not None and executor.gpus > 1.0:
-        raise InvalidArgumentError(f"gpus must be at most 1, the share of a GPU for each actor, not {executor.gpus}")
+@dataclass(frozen=True, kw_only=True)
+class RemoteExecutor(Executor):
+    """An executor whose actors run in other processes: their number, resources and timeouts."""
+
+    actors: int = 2
+    """Number of self-play actors."""
+    cpus: float = 1.0
+    """CPUs of an actor: its threads for the network and the search."""
+    gpus: float | None = None
+    """Share of a GPU for each actor, 0 for none; None: with a learner on a GPU, actors share the GPUs, too."""
+    timeout: float = TIMEOUT
+    """Least seconds of silence after which an actor is replaced."""
+    evaluation_timeout: float = EVALUATION_TIMEOUT
+    """Seconds after which an evaluation is given up."""
+
+    def __post_init__(self) -> None:
+        validation.count(self.actors, "actors")
+        for name in ("cpus", "timeout", "evaluation_timeout"):
+            validation.positive_number(getattr(self, name), name)
+        if self.gpus is not None:
+            validation.number(self.gpus, "gpus", least=0.0)
+            if self.gpus > 1.0:
+                raise InvalidArgumentError(
+                    f"gpus must be at most 1, the share of a GPU for each actor, not {self.gpus}"
+                )
+
+    @property
+    def threads(self) -> int:
+        """Threads of an actor."""
+        return max(1, int(self.cpus))
 
 
 def own_version() -> str:
@@ -145,16 +183,33 @@ def version_error(driver: str) -> str:
     return f"the driver runs {driver}, but this actor {own}: install the same version on all machines"
 
 
+def make_actor(version: str, packed: bytes, *blobs: Blob) -> tuple[Any, str]:
+    """Makes an actor in its process: (the actor, "") or (None, the reason why it cannot be made)."""
+    if refusal := version_error(version):
+        return None, refusal
+    try:
+        make, setup = pickle.loads(packed)
+        return make(setup, *blobs), ""
+    except Terminated:
+        raise
+    except BaseException as error:
+        return None, error_text(error)
+
+
 def run_call(target: Any, method: str, arguments: tuple[Any, ...]) -> tuple[str, Any]:
-    """Calls a method: ("value", its value) or ("error", the text of its exception)."""
+    """Calls a method: ("value", its value) or ("error", the text of its exception, `SystemExit` included)."""
     try:
         return "value", getattr(target, method)(*arguments)
-    except Exception as error:
+    except Terminated:
+        raise
+    except BaseException as error:
         return "error", error_text(error)
 
 
-def error_text(error: Exception) -> str:
+def error_text(error: BaseException) -> str:
     """Returns the message of an exception, with its traceback unless it is one of ours."""
     if isinstance(error, PondertreeError):
         return f"{type(error).__name__}: {error}"
+    if isinstance(error, SystemExit):
+        return f"the game or its module called sys.exit({error.code!r})"
     return "".join(traceback.format_exception(error)).strip()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ class InProcessExecutor(Executor):
     """Whether calls run in a thread, concurrently with the driver; otherwise `poll` runs them. None: in a training
     whose self-play and optimisation are concurrent."""
     is_remote = False
+    timeout = math.inf
 
     def open(self, scratch: Path) -> Pool:
         """Returns a new pool."""
@@ -41,7 +43,19 @@ class LocalActor(Actor):
         self._queue(lambda: Reply(self, "value", getattr(self.target, method)(*arguments)))
 
     def kill(self) -> None:
-        """Does nothing: the actor ends with its pool."""
+        """Ends the threads of the actor."""
+        self.target.close()
+
+    @contextmanager
+    def interrupted(self) -> Iterator[bool]:
+        """Sets the actor's event `cut` within."""
+        self.target.cut.set()
+        yield True
+        self.target.cut.clear()
+
+    def state(self) -> Any:
+        """Returns the actor's state."""
+        return self.target.state()
 
 
 class LocalPool(Pool):
@@ -49,11 +63,16 @@ class LocalPool(Pool):
 
     def __init__(self) -> None:
         self._calls: deque[Callable[[], Reply]] = deque()
+        self._actors: list[LocalActor] = []
 
     def launch(self, make: Callable[..., Any], setup: Any, *blobs: Blob) -> Actor:
         """Makes the actor."""
-        actor = LocalActor(make(setup, *blobs), self._calls.append)
+        actor = self._made(LocalActor(make(setup, *blobs), self._calls.append))
         self._calls.append(lambda: Reply(actor, "ready", None))
+        return actor
+
+    def _made(self, actor: LocalActor) -> LocalActor:
+        self._actors.append(actor)
         return actor
 
     def poll(self, timeout: float) -> list[Reply]:
@@ -65,8 +84,10 @@ class LocalPool(Pool):
         return Content(value)
 
     def close(self) -> None:
-        """Drops all calls."""
+        """Drops all calls and ends the actors."""
         self._calls.clear()
+        for actor in self._actors:
+            actor.kill()
 
 
 class ThreadPool(LocalPool):
@@ -82,7 +103,7 @@ class ThreadPool(LocalPool):
 
     def launch(self, make: Callable[..., Any], setup: Any, *blobs: Blob) -> Actor:
         """Makes the actor, in the calling thread."""
-        actor = LocalActor(make(setup, *blobs), self._queue.put)
+        actor = self._made(LocalActor(make(setup, *blobs), self._queue.put))
         self._replies.put(Reply(actor, "ready", None))
         return actor
 
@@ -96,10 +117,11 @@ class ThreadPool(LocalPool):
         return found
 
     def close(self) -> None:
-        """Waits for the running call and drops the others."""
+        """Waits for the running call, drops the others and ends the actors."""
         self._closed.set()
         self._queue.put(None)
         self._thread.join()
+        super().close()
 
     def _run(self) -> None:
         while (call := self._queue.get()) is not None and not self._closed.is_set():

@@ -21,42 +21,22 @@ from typing import Any
 from pondertree.errors import InvalidArgumentError, StorageError, UsageError
 from pondertree.learn.executors.base import (
     EVALUATION,
-    EVALUATION_TIMEOUT,
-    TIMEOUT,
+    HEARTBEAT_SECONDS,
     Actor,
     Blob,
-    Executor,
     Pool,
+    RemoteExecutor,
     Reply,
-    check_executor,
-    error_text,
+    make_actor,
     own_version,
     run_call,
-    version_error,
 )
-from pondertree.match.processes import EXIT_TIMEOUT, WorkerProcess, prepare_worker
-
-#: Least seconds between two heartbeats of an actor.
-HEARTBEAT_SECONDS = 1.0
+from pondertree.match.worker_process import EXIT_TIMEOUT, WorkerProcess, prepare_worker
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProcessExecutor(Executor):
-    """Self-play actors in processes of their own on this machine."""
-
-    actors: int = 2
-    """Number of self-play actors."""
-    cpus: float = 1.0
-    """CPUs of an actor: its threads for the network and the search."""
-    gpus: float | None = None
-    """Share of a GPU for each actor, 0 for none; None: the learner's device."""
-    timeout: float = TIMEOUT
-    """Least seconds of silence after which an actor is replaced."""
-    evaluation_timeout: float = EVALUATION_TIMEOUT
-    """Seconds after which an evaluation is given up."""
-
-    def __post_init__(self) -> None:
-        check_executor(self)
+class ProcessExecutor(RemoteExecutor):
+    """Self-play actors in processes of their own on this machine. By default, they share the learner's device."""
 
     def open(self, scratch: Path) -> Pool:
         """Returns a new pool; weights are stored below `scratch`."""
@@ -75,11 +55,6 @@ class ProcessExecutor(Executor):
         if self.gpus is None or index == EVALUATION:
             return device
         return f"cuda:{int(index * self.gpus + 1e-9)}" if self.gpus else "cpu"
-
-    @property
-    def threads(self) -> int:
-        """Threads of an actor."""
-        return max(1, int(self.cpus))
 
 
 @dataclass(frozen=True)
@@ -164,7 +139,7 @@ class ProcessPool(Pool):
     def launch(self, make: Callable[..., Any], setup: Any, *blobs: Blob) -> Actor:
         """Starts a process."""
         try:
-            packed = pickle.dumps((own_version(), pickle.dumps((make, setup, blobs))))
+            packed = pickle.dumps((own_version(), pickle.dumps((make, setup)), *blobs))
         except Exception as error:
             raise UsageError(
                 f"the game cannot be sent to another process: {error}. Its class or factory must be importable"
@@ -258,19 +233,11 @@ def serve(pipe: connection.Connection, module: bytes) -> None:
         if module:
             with suppress(Exception):  # reported when the actor is made
                 importlib.import_module(module.decode())
-        version, content = pipe.recv().get()
-        wrong = version_error(version)
-        target: Any = None
-        if not wrong:
-            try:
-                make, setup, blobs = pickle.loads(content)
-                target = make(setup, *blobs)
-                if hasattr(target, "heartbeat"):
-                    target.heartbeat = Heartbeat(pipe)
-            except Exception as error:
-                wrong = error_text(error)
-        pipe.send(("failed", wrong) if wrong else ("ready", None))
-        while not wrong:
+        target, error = make_actor(*pipe.recv().get())
+        if hasattr(target, "heartbeat"):
+            target.heartbeat = Heartbeat(pipe)
+        pipe.send(("failed", error) if error else ("ready", None))
+        while not error:
             method, arguments = pipe.recv()
             pipe.send(run_call(target, method, arguments))
     except (EOFError, OSError):

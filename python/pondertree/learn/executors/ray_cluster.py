@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-import pickle
 import secrets
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,18 +19,15 @@ from pondertree import validation
 from pondertree.errors import InvalidArgumentError, StorageError, UsageError
 from pondertree.learn.executors.base import (
     EVALUATION,
-    EVALUATION_TIMEOUT,
-    TIMEOUT,
+    HEARTBEAT_SECONDS,
     Actor,
     Blob,
-    Executor,
     Pool,
+    RemoteExecutor,
     Reply,
-    check_executor,
-    error_text,
+    make_actor,
     own_version,
     run_call,
-    version_error,
 )
 from pondertree.optional import require
 
@@ -41,34 +37,30 @@ OLDEST_RAY = (2, 52)
 LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 #: Size of the object store of a local cluster in bytes: it holds weights and the shards in flight.
 OBJECT_STORE_BYTES = 512 << 20
+#: Seconds after which a cluster that does not answer is given up; Ray itself tries for many minutes.
+JOIN_TIMEOUT = 15.0
+#: Ray's group of the calls that wait for heartbeats, beside those of the actor.
+HEARTBEATS = "heartbeats"
+#: With more actors than this, heartbeats are rarer, in proportion.
+HEARTBEAT_ACTORS = 16
 #: Environment variables that were set for a local cluster of this process, and its address while it runs.
 _settings: dict[str, str] = {}
 _local: list[str] = []
 
 
 @dataclass(frozen=True, kw_only=True)
-class RayExecutor(Executor):
-    """Self-play actors on a Ray cluster."""
+class RayExecutor(RemoteExecutor):
+    """Self-play actors on a Ray cluster. By default, with a learner on a GPU, they share all GPUs equally."""
 
     address: str = "local"
     """"local" starts a cluster on this machine, "auto" joins the one that runs here; or the address of one."""
-    actors: int = 2
-    """Number of self-play actors."""
-    cpus: float = 1.0
-    """CPUs of an actor: its threads for the network and the search."""
-    gpus: float | None = None
-    """Share of a GPU for each actor, 0 for none; None: with a learner on a GPU, an equal share of the cluster's."""
     exclude_driver_node: bool = False
     """Keep actors off the node of the driver, whose CPUs and GPUs are the learner's."""
     object_store: int = OBJECT_STORE_BYTES
     """Size of the object store of a local cluster in bytes; more is spilled to the scratch folder of the run."""
-    timeout: float = TIMEOUT
-    """Seconds without a reply after which an actor is replaced."""
-    evaluation_timeout: float = EVALUATION_TIMEOUT
-    """Seconds after which an evaluation is given up."""
 
     def __post_init__(self) -> None:
-        check_executor(self)
+        super().__post_init__()
         validation.count(self.object_store, "object_store")
         if not isinstance(self.address, str) or not self.address or self.address.startswith("ray://"):
             raise InvalidArgumentError(
@@ -80,8 +72,13 @@ class RayExecutor(Executor):
                 "exclude_driver_node needs a cluster of several nodes: a local one has only this machine"
             )
 
+    @property
+    def opening(self) -> str:  # type: ignore[override]
+        """What `open` does."""
+        return "starting a Ray cluster" if self.address == "local" else f"joining the Ray cluster {self.address!r}"
+
     def open(self, scratch: Path) -> Pool:
-        """Connects to the cluster, or starts one."""
+        """Joins the cluster, or starts one."""
         return RayPool(self, scratch)
 
     def device_of(self, index: int, device: str) -> str:
@@ -90,28 +87,28 @@ class RayExecutor(Executor):
             return "cuda:0" if self.gpus is None and device.startswith("cuda") else "cpu"
         return "cuda:0" if (device.startswith("cuda") and self.gpus is None) or self.gpus else "cpu"
 
-    @property
-    def threads(self) -> int:
-        """Threads of an actor."""
-        return max(1, int(self.cpus))
-
 
 class ActorHost:
     """The class of Ray's actors: makes the object and calls its methods; exceptions are replies."""
 
     def __init__(self, version: str, packed: bytes, *blobs: Blob) -> None:
-        self._wrong = version_error(version)
-        self._target: Any = None
-        if not self._wrong:
-            try:
-                make, setup = pickle.loads(packed)
-                self._target = make(setup, *blobs)
-            except Exception as error:
-                self._wrong = error_text(error)
+        self._target, self._error = make_actor(version, packed, *blobs)
+        self._proceeds = threading.Event()
+        if hasattr(self._target, "heartbeat"):
+            self._target.heartbeat = self._proceeds.set
 
     def begin(self) -> tuple[str, Any]:
-        """Returns ("ready", its process) or ("failed", reason)."""
-        return ("failed", self._wrong) if self._wrong else ("ready", os.getpid())
+        """Returns ("ready", its process and whether it has heartbeats) or ("failed", reason)."""
+        if self._error:
+            return "failed", self._error
+        return "ready", (os.getpid(), hasattr(self._target, "heartbeat"))
+
+    def heartbeat(self, seconds: float) -> tuple[str, Any]:
+        """Returns ("heartbeat", None) once the running call proceeds, after `seconds` at least."""
+        time.sleep(seconds)
+        self._proceeds.wait()
+        self._proceeds.clear()
+        return "heartbeat", None
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> tuple[str, Any]:
         """Returns ("value", value) or ("error", text)."""
@@ -137,7 +134,6 @@ class RayActor(Actor):
     def __init__(self, pool: RayPool, handle: Any) -> None:
         self._pool = pool
         self.handle = handle
-        self.pid: int | None = None
 
     def call(self, method: str, *arguments: Any) -> None:
         """Submits a call."""
@@ -177,11 +173,12 @@ class RayPool(Pool):
             "num_gpus": self._gpu_share(setup.device),
             "max_restarts": 0,
             "max_task_retries": 0,
+            "concurrency_groups": {HEARTBEATS: 1},
         }
         if self._executor.exclude_driver_node:
             options["label_selector"] = {"ray.io/node-id": f"!{self.ray.get_runtime_context().get_node_id()}"}
         packed = self.ray.cloudpickle.dumps((make, setup))
-        handle = self.ray.remote(ActorHost).options(**options).remote(own_version(), packed, *blobs)
+        handle = self.ray.remote(**options)(ActorHost).remote(own_version(), packed, *blobs)
         actor = RayActor(self, handle)
         self._actors.add(actor)
         self.submit(actor, "begin")
@@ -202,7 +199,10 @@ class RayPool(Pool):
     def submit(self, actor: RayActor, method: str, *arguments: Any) -> None:
         """Submits a call of the host."""
         try:
-            reference = getattr(actor.handle, method).remote(*arguments)
+            call = getattr(actor.handle, method)
+            if method == "heartbeat":
+                call = call.options(concurrency_group=HEARTBEATS)
+            reference = call.remote(*arguments)
         except Exception as error:  # Ray may know already that it is dead
             self._replies.append(Reply(actor, "died", _reason(error)))
             return
@@ -237,8 +237,12 @@ class RayPool(Pool):
                 self.forget(actor)
                 found.append(Reply(actor, "died", _reason(error)))
                 continue
+            has_heartbeats = kind == "heartbeat"
             if kind == "ready":
-                actor.pid = value
+                actor.pid, has_heartbeats = value
+            if has_heartbeats:
+                seconds = HEARTBEAT_SECONDS * max(1.0, self._executor.actors / HEARTBEAT_ACTORS)
+                self.submit(actor, "heartbeat", seconds)
             found.append(Reply(actor, kind, value))
         return found
 
@@ -297,37 +301,71 @@ def restore_environment() -> None:
 def connect(ray: Any, executor: RayExecutor, scratch: Path) -> None:
     """Starts a local cluster that listens on loopback alone and wants a token, or joins a running one."""
     common: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-    if threading.current_thread() is threading.main_thread():
-        # Ray replaces the handler of SIGTERM.
-        handler = signal.getsignal(signal.SIGTERM)
-        try:
-            _connect(ray, executor, scratch, common)
-        finally:
-            signal.signal(signal.SIGTERM, handler)
-    else:
-        _connect(ray, executor, scratch, common)
-
-
-def _connect(ray: Any, executor: RayExecutor, scratch: Path, common: dict[str, Any]) -> None:
     if executor.address != "local":
-        try:
-            ray.init(address=executor.address, **common)
-        except Exception as error:
-            raise UsageError(
-                f"ray: the cluster {executor.address!r} cannot be joined: {str(error).strip().splitlines()[0]}"
-            ) from error
+        join(lambda: ray.init(address=executor.address, **common), executor.address)
         return
     spill = scratch / "spill"
     spill.mkdir(parents=True, exist_ok=True)
-    ray.init(
-        address="local",
-        include_dashboard=False,
-        num_cpus=math.ceil((executor.actors + 1) * executor.cpus),  # one is the evaluation actor's
-        object_store_memory=max(executor.object_store, 80 << 20),  # Ray's least
-        object_spilling_directory=str(spill.absolute()),
-        **common,
-    )
+    with own_signals():
+        try:
+            ray.init(
+                address="local",
+                include_dashboard=False,
+                num_cpus=math.ceil((executor.actors + 1) * executor.cpus),  # one is the evaluation actor's
+                object_store_memory=max(executor.object_store, 80 << 20),  # Ray's least
+                object_spilling_directory=str(spill.absolute()),
+                **common,
+            )
+        except BaseException as error:
+            with suppress(Exception):
+                ray.shutdown()
+            if "AF_UNIX" in str(error):
+                name = "RAY_TMPDIR" if "RAY_TMPDIR" in os.environ else "TMPDIR"
+                raise UsageError(
+                    f"ray: {name} is too long for the names of Ray's sockets, which have at most 107 bytes: set it to "
+                    f"a shorter folder, such as {name}=/tmp, not {os.environ.get(name, '')!r}"
+                ) from None
+            raise
     _local[:] = [str(ray.get_runtime_context().gcs_address)]
+
+
+def join(connect: Callable[[], object], address: str, timeout: float = JOIN_TIMEOUT) -> None:
+    """Joins a cluster in a thread: while Ray connects, it can be neither interrupted nor limited in time."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            connect()
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="join", daemon=True)
+    thread.start()
+    ends = time.monotonic() + timeout
+    while thread.is_alive() and time.monotonic() < ends:
+        thread.join(0.1)
+    if thread.is_alive():
+        reason = f"it does not answer within {timeout:g} s: is the address right, and does it run?"
+    elif errors:
+        reason = next(iter(str(errors[0]).strip().splitlines()), type(errors[0]).__name__)
+    else:
+        return
+    raise UsageError(f"ray: the cluster {address!r} cannot be joined: {reason}")
+
+
+@contextmanager
+def own_signals() -> Iterator[None]:
+    """Keeps the handler of SIGTERM, which Ray replaces by one that calls `sys.exit`: that is an interrupt within."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    except SystemExit:
+        raise KeyboardInterrupt from None
+    finally:
+        signal.signal(signal.SIGTERM, handler)
 
 
 def check_joined(ray: Any, address: str) -> None:

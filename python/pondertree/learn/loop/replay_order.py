@@ -35,6 +35,14 @@ def relearn(out: str | os.PathLike[str], factory: Callable[[], Any] | None = Non
     trainer, replay = algorithm.trainer(spec, config, torch.device(config.device)), algorithm.replay(spec, config)
     counters, last = Counters(), Counters.of_data(found[1].state["counters"])
     elapsed = 0.0
+    shards = list_shards(folder.games)
+    if not last.games:
+        raise StorageError(f"{str(folder.path)!r} has no game in its newest checkpoint: it has learned nothing yet")
+    if not shards or shards[-1].end < last.games:
+        stored = shards[-1].end if shards else 0
+        raise StorageError(
+            f"{str(folder.games)!r} has {stored:,} games, but the checkpoint counts {last.games:,}: shards are missing"
+        )
 
     def learn_until(step: int) -> None:
         while trainer.step < step:
@@ -42,7 +50,7 @@ def relearn(out: str | os.PathLike[str], factory: Callable[[], Any] | None = Non
             trainer.learn_from(replay, fraction_done(config, counters, lambda: elapsed))
 
     arrivals = {arrival.first: arrival for arrival in read_order(folder.journal)}
-    for shard in list_shards(folder.games):
+    for shard in shards:
         if shard.first >= last.games:
             break
         arrival = arrivals.get(shard.first)

@@ -96,13 +96,14 @@ def train(
         chosen = InProcessExecutor()
     if isinstance(chosen, InProcessExecutor) and chosen.threaded is None:
         chosen = replace(chosen, threaded=concurrent)
-    with RunFolder(config.out) as folder, ExitStack() as stack:
+    with RunFolder(config.out) as folder, folder.explained_errors(), ExitStack() as stack:
         resumed = folder.begin(config, resume)
         session = Session(config, spec, device, folder)
         stack.callback(session.journal.close)
+        if chosen.opening:
+            watcher.note(chosen.opening)
         pool = stack.enter_context(chosen.open(folder.scratch))
         session.begin(chosen, pool, factory, resume=resumed, exact=not concurrent)
-        stack.callback(session.actors.close)
         folder.write_header(config)
         if resume and not resumed:
             session.notes.append(f"there is no run to resume in {config.out!r}: starting anew")
@@ -110,7 +111,7 @@ def train(
         training = TrainingRun(session, folder, watcher, resumed, tensorboard, concurrent)
         stack.callback(training.close)
         if evaluation_pool is not None:
-            setup = ActorSetup(config, factory, str(device), chosen.threads, tuple(sys.path))
+            setup = ActorSetup(config, factory, str(device), paths=tuple(sys.path))
             training.evaluate_remotely(chosen, evaluation_pool, setup_for(chosen, setup, EVALUATION))
         return training.run(run_concurrently if concurrent else run_synchronously)
 
@@ -125,7 +126,10 @@ class TrainingRun:
         self._config = session.config
         self._folder = folder
         self._watcher = watcher
-        self._limits = Limits(self._config, session.counters, session.scheduled_elapsed)
+        # Minutes are those of self-play: not of processes that start, or of a cluster without room.
+        self._limits = Limits(
+            self._config, session.counters, lambda: session.actors.ready_at, session.scheduled_elapsed
+        )
         last = session.counters.round if resumed else None
         self._metrics = Metrics(folder.metrics, last, tensorboard=tensorboard)
         evaluator = PlayerEvaluator(session.spec, self._config, folder, self._metrics.lines)
@@ -236,7 +240,14 @@ class TrainingRun:
         counters = self._session.counters
         line = {"kind": "actors", "round": counters.round, "step": counters.step}
         measured = self._session.actors.measurements(counters.step)
-        self._metrics.add({**line, "elapsed": round(self._limits.elapsed, 3), "actors": measured})
+        self._metrics.add(
+            {
+                **line,
+                "elapsed": round(self._limits.elapsed, 3),
+                "actors": measured,
+                "evaluation_pid": self._async_evaluation.pid,
+            }
+        )
         self._measured_at = time.monotonic()
 
     def _save(self) -> None:
@@ -275,6 +286,7 @@ class TrainingRun:
             self._limits.seconds_left,
             self._session.spec.info.has_rewards,
             self._session.actors.measurements(self._session.counters.step) if self._session.is_remote else {},
+            self._async_evaluation.pid,
         )
 
 

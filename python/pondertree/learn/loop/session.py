@@ -92,8 +92,8 @@ class Session:
         if found is None:
             self.store = GameStore(self.folder.games, spec=self.spec, journal=self.journal)
         else:
-            path, checkpoint, wrong = found
-            self.notes += [f"{text}: ignored" for text in wrong]
+            path, checkpoint, damaged = found
+            self.notes += [f"{text}: ignored" for text in damaged]
             self._refuse_another_network(read_config(path / CONFIG, self.config))
             states = self._restore(path, checkpoint)
         if found is not None:
@@ -104,8 +104,6 @@ class Session:
             next_lease = validation.whole_number(saved, "next_lease", most=MOST_LEASES)
             self._launch(executor, pool, factory, states, next_lease, is_synchronous=exact)
         if found is not None:
-            if self.actors.lost:
-                self.notes.append(f"{self.actors.lost} episodes are not reproducible and were replaced")
             if len(states) > executor.actors:
                 dropped = len(states) - executor.actors
                 self.notes.append(f"the unfinished games of {dropped} actors are dropped: there are fewer actors now")
@@ -126,9 +124,7 @@ class Session:
     ) -> None:
         """Starts the self-play actors."""
         self.is_remote, self._is_concurrent = executor.is_remote, not is_synchronous
-        setup = ActorSetup(
-            self.config, factory, str(self.device), executor.threads, tuple(sys.path), encode=self.is_remote
-        )
+        setup = ActorSetup(self.config, factory, str(self.device), paths=tuple(sys.path), encode=self.is_remote)
         player = None if self.is_remote else player_of(self.learner.network)
 
         def make_here(setup: ActorSetup, state: Any) -> SelfPlayActor:
@@ -145,6 +141,7 @@ class Session:
             # The steps in which the replay buffer is renewed: it would have dropped such positions.
             max_lag=max(1, int(window * learner.passes / learner.batch_size)),
             decode=lambda games: games.decode(self.spec),
+            check_storage=self.folder.check_in_place,
         )
         self.actors.start(states, self.store.known, next_lease, is_synchronous)
 
@@ -246,6 +243,8 @@ class Session:
     def _take(self, shard: Shard) -> list[GameRecord]:
         assert not isinstance(shard.games, EncodedGames)
         self._report_endless(shard)
+        if shard.lost:
+            self.report(f"{shard.lost} episodes are not reproducible and were replaced")
         committed = self.store.append(
             shard.games, shard.encoded, lambda: Origin(*shard.id, shard.version, self.counters.step, self.elapsed())
         )
@@ -337,18 +336,28 @@ def architecture_fields(before: Config, now: Config) -> Iterator[tuple[str, Any,
 class Limits:
     """Ends a run at the first limit reached: minutes, games or steps."""
 
-    def __init__(self, config: Config, counters: Counters, scheduled_elapsed: float = 0.0) -> None:
-        """`scheduled_elapsed` are the seconds that the schedules of the learner see until `freeze` is called."""
+    def __init__(
+        self,
+        config: Config,
+        counters: Counters,
+        started_at: Callable[[], float | None],
+        scheduled_elapsed: float = 0.0,
+    ) -> None:
+        """`started_at` returns the time from which minutes count, None before.
+
+        `scheduled_elapsed` are the seconds that the schedules of the learner see until `freeze` is called.
+        """
         self._config = config
         self._counters = counters
         self._elapsed_before = counters.elapsed
-        self._started = time.monotonic()
+        self._started_at = started_at
         self._frozen = scheduled_elapsed
 
     @property
     def elapsed(self) -> float:
         """Seconds of training, including those before the run was resumed."""
-        return self._elapsed_before + time.monotonic() - self._started
+        started = self._started_at()
+        return self._elapsed_before + (0.0 if started is None else time.monotonic() - started)
 
     def freeze(self) -> float:
         """Fixes the time that the schedules of the learner see, until the next call; returns it."""

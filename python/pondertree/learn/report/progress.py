@@ -32,6 +32,8 @@ class Status:
     """Whether strength is measured by episode returns instead of Elo."""
     actors: dict[str, dict[str, float]] = field(default_factory=dict)
     """Measurements of the self-play actors in other processes."""
+    evaluation_pid: int | None = None
+    """The process of the evaluation actor, where there is one."""
 
     def rows(self) -> list[tuple[str, str]]:
         """Returns the displayed rows: (name, value)."""
@@ -142,7 +144,7 @@ def actor_summary(measured: dict[str, float]) -> str:
     return (
         f"{actor_state(measured)}, {measured.get('games_per_second', 0.0):,.2f} games/s, "
         f"lag {measured.get('lag', 0):,.0f}, busy {measured.get('utilisation', 0.0):.0%}"
-        f"{f', {restarts:.0f} restarts' if restarts else ''}"
+        f"{restarts_text(restarts)}"
     )
 
 
@@ -151,7 +153,12 @@ def actors_summary(actors: dict[str, dict[str, float]]) -> str:
     states = [actor_state(measured) for measured in actors.values()]
     counted = ", ".join(f"{states.count(name)} {name}" for name in dict.fromkeys(states))
     restarts = sum(measured.get("restarts", 0) for measured in actors.values())
-    return f"{counted}{f', {restarts:.0f} restarts' if restarts else ''}"
+    return f"{counted}{restarts_text(restarts)}"
+
+
+def restarts_text(restarts: float) -> str:
+    """Returns the end of a line about actors: ", 2 restarts", or nothing without any."""
+    return f", {restarts:.0f} restart{'' if restarts == 1 else 's'}" if restarts else ""
 
 
 def clock(seconds: float | None) -> str:

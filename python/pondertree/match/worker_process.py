@@ -44,6 +44,10 @@ class WorkerProcess:
             self.process.close()
 
 
+class Terminated(SystemExit):
+    """Ends a worker process on SIGTERM; another `SystemExit` is a game's."""
+
+
 def prepare_worker() -> None:
     """Sets up a worker process: ends on SIGTERM or with its parent, and leaves Ctrl-C to it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -86,7 +90,7 @@ def deferred_interrupts() -> Iterator[None]:
 
 
 def _exit(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(0)
+    raise Terminated(0)
 
 
 def _exit_with_parent() -> None:
