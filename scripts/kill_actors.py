@@ -218,9 +218,9 @@ class Session:
             return
         print(f"\nthe driver ended {time.monotonic() - began:.1f} s after Ctrl-C", end="")
 
-    def kill(self, role: str, numbers: random.Random) -> tuple[bool, set[int]]:
-        """Kills a process of this role: (whether there was one, leases of the actors before)."""
-        leases = {lease for _, lease in self.ready_actors().values()}
+    def kill(self, role: str, numbers: random.Random) -> tuple[bool, dict[int, int]]:
+        """Kills a process of this role: (whether there was one, leases of the actors before by process)."""
+        leases = dict(self.ready_actors().values())
         try:
             if role == "driver" and self.driver is not None:
                 self.driver.kill()
@@ -255,10 +255,17 @@ class Session:
         return True, leases
 
 
-def recovery(session: Session, leases: set[int], began: float) -> float | None:
-    """Returns the seconds until a shard of a new lease is stored; None after a minute, or if the driver ended."""
+def recovery(session: Session, leases: dict[int, int], began: float) -> float | None:
+    """Returns the seconds until a shard of a new lease is stored, at most 60.
+
+    None if no actor died, such as on a node with the evaluation actor alone, or if the driver ended.
+    """
     journal = session.out / "shards.jsonl"
     size = journal.stat().st_size
+    while all(is_alive(pid) for pid in leases):
+        if time.monotonic() - began > 5.0:
+            return None
+        time.sleep(0.02)
     while time.monotonic() - began < 60.0:
         with open(journal, "rb") as file:
             file.seek(size)
@@ -267,12 +274,20 @@ def recovery(session: Session, leases: set[int], began: float) -> float | None:
                     found = json.loads(line)
                 except ValueError:
                     continue
-                if found.get("lease") not in leases and "lease" in found:
+                if "lease" in found and found["lease"] not in leases.values():
                     return time.monotonic() - began
         if session.driver is None or session.driver.poll() is not None:
             return None
         time.sleep(0.05)
-    return None
+    return 60.0
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def main() -> int:

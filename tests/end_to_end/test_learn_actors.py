@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.actors import FailsInActors, Observer, kill, leftovers, quick, run_observed
+from tests.support.actors import ExitsInActors, FailsInActors, Observer, kill, leftovers, quick, run_observed
 from tests.support.learning import GYM, Killed, Stopper, digest, learned_again, numbers_of, small, small_muzero
 
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from pondertree.errors import InvalidArgumentError, StorageError, TrainingError
-from pondertree.learn import Config, ProcessExecutor, train
+from pondertree.learn import Config, ProcessExecutor, relearn, train
 from pondertree.learn.actors.messages import GAMES_PER_LEASE
 from pondertree.learn.data import read_order
 from pondertree.learn.evaluation.metrics import read_metrics
@@ -66,6 +66,17 @@ def test_synchronous_run_resumes_bit_for_bit_with_another_executor_and_after_a_d
     assert numbers_of(parts) == numbers_of(whole)
 
 
+def test_run_without_games_cannot_be_learned_again(tmp_path: Path) -> None:
+    train(small(tmp_path, steps=4))
+    for path in (tmp_path / "games").iterdir():
+        path.unlink()
+    with pytest.raises(StorageError, match=r"has 0 games, but the checkpoint counts \d+: shards are missing"):
+        relearn(tmp_path)
+    assert not train(small(tmp_path / "none", steps=4), watcher=Stopper(0)).finished
+    with pytest.raises(StorageError, match="has no game in its newest checkpoint: it has learned nothing yet"):
+        relearn(tmp_path / "none")
+
+
 def test_synchronous_rounds_of_two_actors_are_reproducible(tmp_path: Path) -> None:
     for name in ("one", "other"):
         train(small(tmp_path / name, steps=12, side_by_side=False), executor=TWO)
@@ -84,13 +95,22 @@ def test_weights_of_several_actors_follow_from_the_recorded_order(
     algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick(monkeypatch)
-    options: dict[str, Any] = {"steps": 60, "learner": {"passes": 4.0}}
+    options: dict[str, Any] = {"steps": 100_000, "learner": {"passes": 4.0}}
     muzero = {"priority": 0.6}
     config = small_muzero(tmp_path, muzero=muzero, **options) if algorithm == "muzero" else small(tmp_path, **options)
-    result = train(config, executor=TWO)
-    assert result.steps == 60
+
+    class Ends(Observer):
+        """Ends the run when both actors have sent shards, the later ones between optimiser steps."""
+
+        def show(self, status: Any) -> None:
+            steps = [arrival.origin.step for arrival in read_order(tmp_path / "shards.jsonl")]
+            both = all(one["games"] for one in status.actors.values())
+            if both and status.counters.step >= 60 and steps[-1] > steps[len(steps) // 2]:
+                raise KeyboardInterrupt
+
+    run_observed(config, Ends(), executor=TWO)
     arrivals = read_order(tmp_path / "shards.jsonl")
-    assert {arrival.origin.actor for arrival in arrivals} <= {0, 1}  # a slow start may leave all steps to one
+    assert {arrival.origin.actor for arrival in arrivals} == {0, 1}
     assert [arrival.origin.step for arrival in arrivals] == sorted(arrival.origin.step for arrival in arrivals)
     assert learned_again(tmp_path)
     # Another order gives other weights.
@@ -191,6 +211,14 @@ def test_actor_that_always_raises_ends_the_run_with_its_message(tmp_path: Path) 
     assert any("actor 0 is quarantined" in note for note in observer.notes)
 
 
+def test_game_that_exits_in_its_actor_is_an_error_of_the_game(tmp_path: Path) -> None:
+    observer = Observer()
+    with pytest.raises(TrainingError, match=r"no self-play actor is left.*the game.* called sys\.exit\(3\)"):
+        run_observed(small(tmp_path).with_values(game="x:y", steps=5), observer, factory=ExitsInActors, executor=ONE)
+    assert [note for note in observer.notes if "2 of 3 times in a row): the game or its module called" in note]
+    assert not any("died" in note for note in observer.notes)
+
+
 def test_game_that_cannot_be_sent_is_reported(tmp_path: Path) -> None:
     from pondertree.errors import UsageError
 
@@ -239,7 +267,7 @@ def test_full_disk_ends_the_run_and_loses_nothing(tmp_path: Path, monkeypatch: p
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(StorageError, match="No space left on device"):
+        with pytest.raises(StorageError, match=r"^the disk of the run folder .* is full \(No space left on device\)"):
             train(small(tmp_path, steps=5000, checkpoint_minutes=60.0), executor=TWO)
     before = numbers_of(tmp_path)
     assert before
@@ -252,11 +280,15 @@ def test_full_disk_ends_the_run_and_loses_nothing(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("executor", [None, ONE])
-def test_removed_run_folder_is_reported(executor: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("side_by_side", [False, True])
+def test_removed_run_folder_is_reported(
+    executor: Any, side_by_side: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch)
     out = tmp_path / "run"
     observer = Observer(lambda _: shutil.rmtree(out), after=1)
-    with pytest.raises(StorageError, match=r"No such file or directory|was removed or replaced"):
-        run_observed(small(out, steps=4000, side_by_side=False), observer, executor=executor)
+    with pytest.raises(StorageError, match=r"^the run folder .*run' was removed or replaced during the training"):
+        run_observed(small(out, steps=100_000, side_by_side=side_by_side), observer, executor=executor)
     assert not (out / "checkpoints").exists()
 
 
@@ -298,6 +330,9 @@ def test_metrics_panel_and_report_show_each_actor(tmp_path: Path, monkeypatch: p
     assert set(lines[-1]["actors"]) == {"0", "1"}
     for name in ("games_per_second", "lag", "restarts", "utilisation"):
         assert all(name in one for one in lines[-1]["actors"].values())
+    assert [one["lease"] for one in lines[-1]["actors"].values()] == [0, 1]
+    assert all(one["pid"] not in (0, os.getpid()) for one in lines[-1]["actors"].values())
+    assert lines[-1]["evaluation_pid"] is None
     assert [name for name, _ in observer.statuses[-1].actor_rows()] == ["actor 0", "actor 1"]
     assert "2 playing" in str(observer.statuses[-1]) or "playing" in str(observer.statuses[-1])
     page, _ = write_report(tmp_path)
@@ -319,6 +354,8 @@ def test_actors_end_with_the_run(tmp_path: Path) -> None:
         ({"actors": 0}, "actors must be"),
         ({"gpus": 2.0}, "gpus must be at most 1"),
         ({"cpus": -1.0}, "cpus must be"),
+        ({"cpus": 0.0}, "cpus must be above 0"),
+        ({"gpus": -0.5}, "gpus must be"),
         ({"timeout": 0.0}, "timeout must be"),
     ],
 )

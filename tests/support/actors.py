@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,15 @@ class FailsInActors:
 
     def observation(self) -> Any:
         return np.array([self.moves, 1.0], np.float32)
+
+
+class ExitsInActors(FailsInActors):
+    """A game that ends the process of an actor."""
+
+    def play(self, action: int) -> FailsInActors:
+        if multiprocessing.parent_process() is not None:
+            sys.exit(3)
+        return ExitsInActors(self.moves + 1)
 
 
 class Counter:

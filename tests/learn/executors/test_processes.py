@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -11,7 +13,9 @@ import pytest
 from tests.support.actors import Counter
 
 from pondertree.learn.executors import Pool, ProcessExecutor, Reply
+from pondertree.learn.executors.base import make_actor, own_version, run_call
 from pondertree.learn.executors.processes import ProcessActor
+from pondertree.match.worker_process import Terminated
 
 
 def replies(pool: Pool, kind: str) -> list[Reply]:
@@ -44,3 +48,28 @@ def test_pipe_of_a_dead_actor_is_closed_by_the_thread_that_sends(tmp_path: Path)
         assert actor._worker.connection.closed
         actor.call("add", 1)
         actor.kill()
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
+def test_any_exception_of_a_game_is_an_error_of_the_game(error: BaseException) -> None:
+    class Game:
+        def play(self) -> None:
+            raise error
+
+    kind, text = run_call(Game(), "play", ())
+    assert kind == "error"
+    assert "sys.exit(3)" in text or type(error).__name__ in text
+
+
+def test_game_that_exits_when_it_is_made_is_reported() -> None:
+    packed = pickle.dumps((sys.exit, "no licence"))
+    assert make_actor(own_version(), packed) == (None, "the game or its module called sys.exit('no licence')")
+
+
+def test_termination_of_an_actor_s_process_is_no_error_of_the_game() -> None:
+    class Game:
+        def play(self) -> None:
+            raise Terminated(0)
+
+    with pytest.raises(Terminated):
+        run_call(Game(), "play", ())
