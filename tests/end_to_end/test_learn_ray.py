@@ -10,10 +10,11 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.support.actors import Observer, kill, leftovers, quick, run_observed
+from tests.support.actors import Observer, kill, leftovers, make_counter, quick, run_observed
 from tests.support.learning import digest, numbers_of, small
 
 pytest.importorskip("torch")
@@ -91,6 +92,28 @@ def test_killed_ray_actor_and_node_are_replaced(cluster: Any, tmp_path: Path, mo
     numbers = numbers_of(tmp_path)
     assert len(set(numbers)) == len(numbers) > 0
     assert leftovers(tmp_path) == []
+
+
+def test_ray_actor_sends_heartbeats_during_a_call(cluster: Any, tmp_path: Path) -> None:
+    with RayExecutor(address=cluster.address, actors=1).open(tmp_path) as pool:
+        actor = pool.launch(make_counter, SimpleNamespace(device="cpu", number=3))
+        actor.call("add_slowly", 4)
+        kinds: list[str] = []
+        deadline = time.monotonic() + 120.0
+        while "value" not in kinds and time.monotonic() < deadline:
+            for reply in pool.poll(0.1):
+                assert reply.actor is actor
+                kinds.append(reply.kind)
+                value = reply.value
+        assert kinds[0] == "ready"
+        assert kinds[-1] == "value"
+        assert value == 7
+        assert 2 <= kinds.count("heartbeat") <= 5  # at most one a second
+        os.kill(actor.pid or 0, signal.SIGKILL)
+        actor.call("add", 1)
+        while kinds[-1] in ("value", "heartbeat") and time.monotonic() < deadline:
+            kinds += [reply.kind for reply in pool.poll(0.1)]
+        assert kinds[-1] == "died"
 
 
 def test_actors_keep_off_the_learner_s_node(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,18 @@ class Counter:
         self.heartbeat()
         self.number += number
         return self.number
+
+    def add_slowly(self, number: int) -> int:
+        """Adds in moves of half a second."""
+        for _ in range(8):
+            time.sleep(0.5)
+            self.heartbeat()
+        return self.add(number)
+
+
+def make_counter(setup: Any) -> Counter:
+    """Makes a counter of a number on a device."""
+    return Counter(setup.number)
 
 
 def leftovers(out: Path) -> list[str]:

@@ -14,7 +14,7 @@ from pondertree.learn.executors import Actor, Blob
 RECENT_SHARDS = 20
 
 
-class Arrival(NamedTuple):
+class ShardTiming(NamedTuple):
     """What rates are computed from: a shard, by its size and duration."""
 
     time: float
@@ -62,8 +62,8 @@ class Slot:
     """Whether a shard was too old, which is reported once."""
     version: int = 0
     false_positive_rate: float = 0.0
-    recent: deque[Arrival] = field(
-        default_factory=lambda: deque([Arrival(time.monotonic(), 0, 0, 0.0)], RECENT_SHARDS + 1)
+    recent: deque[ShardTiming] = field(
+        default_factory=lambda: deque([ShardTiming(time.monotonic(), 0, 0, 0.0)], RECENT_SHARDS + 1)
     )
     """The newest shards, after one whose time begins the measurement."""
 

@@ -24,7 +24,7 @@ from pondertree.learn.actors.messages import (
     lease_of,
     setup_for,
 )
-from pondertree.learn.actors.slot import Arrival, Slot
+from pondertree.learn.actors.slot import ShardTiming, Slot
 from pondertree.learn.data import EncodedGames, GameRecord
 from pondertree.learn.executors import Blob, Executor, Pool, Reply
 
@@ -281,7 +281,7 @@ class Supervisor:
                 return []
         slot.tasks.popleft()
         slot.errors = slot.deaths = 0
-        slot.recent.append(Arrival(time.monotonic(), shard.count, shard.positions, shard.seconds))
+        slot.recent.append(ShardTiming(time.monotonic(), shard.count, shard.positions, shard.seconds))
         slot.version = shard.version
         slot.false_positive_rate = shard.false_positive_rate
         if shard.state is not None:
