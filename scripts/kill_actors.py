@@ -218,9 +218,9 @@ class Session:
             return
         print(f"\nthe driver ended {time.monotonic() - began:.1f} s after Ctrl-C", end="")
 
-    def kill(self, role: str, numbers: random.Random) -> tuple[bool, dict[int, int]]:
-        """Kills a process of this role: (whether there was one, leases of the actors before by process)."""
-        leases = dict(self.ready_actors().values())
+    def kill(self, role: str, numbers: random.Random) -> tuple[bool, dict[str, tuple[int, int]]]:
+        """Kills a process of this role: (whether there was one, the ready actors before)."""
+        before = self.ready_actors()
         try:
             if role == "driver" and self.driver is not None:
                 self.driver.kill()
@@ -241,28 +241,28 @@ class Session:
             elif role == "evaluation":
                 pid = self.state()["evaluation"]
                 if pid is None:
-                    return False, leases
+                    return False, before
                 os.kill(pid, signal.SIGKILL)
             elif role == "actor":
                 actors = self.ready_actors()
                 if not actors:
-                    return False, leases
+                    return False, before
                 os.kill(actors[numbers.choice(sorted(actors))][0], signal.SIGKILL)
             else:
-                return False, leases
+                return False, before
         except ProcessLookupError:
-            return False, leases
-        return True, leases
+            return False, before
+        return True, before
 
 
-def recovery(session: Session, leases: dict[int, int], began: float) -> float | None:
-    """Returns the seconds until a shard of a new lease is stored, at most 60.
+def recovery(session: Session, before: dict[str, tuple[int, int]], began: float) -> float | None:
+    """Returns the seconds until a killed actor's successor has stored a shard, at most 60.
 
     None if no actor died, such as on a node with the evaluation actor alone, or if the driver ended.
     """
     journal = session.out / "shards.jsonl"
     size = journal.stat().st_size
-    while all(is_alive(pid) for pid in leases):
+    while not (dead := {int(name): lease for name, (pid, lease) in before.items() if not is_alive(pid)}):
         if time.monotonic() - began > 5.0:
             return None
         time.sleep(0.02)
@@ -274,7 +274,7 @@ def recovery(session: Session, leases: dict[int, int], began: float) -> float | 
                     found = json.loads(line)
                 except ValueError:
                     continue
-                if "lease" in found and found["lease"] not in leases.values():
+                if found.get("actor") in dead and found["lease"] > dead[found["actor"]]:
                     return time.monotonic() - began
         if session.driver is None or session.driver.poll() is not None:
             return None
@@ -299,11 +299,13 @@ def main() -> int:
     parser.add_argument("--longest", type=float, default=1.0, help="seconds until a kill, at most")
     parser.add_argument("--minutes", type=float, default=1000.0, help="stop after this time")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--roles", default="actor,evaluation,driver,node,head", help="what is killed")
     arguments = parser.parse_args()
     os.environ.update(SETTINGS)
     numbers = random.Random(arguments.seed)
     roles = ["actor"] * 5 + ["evaluation"] * 2 + ["driver"] * 2
     roles += ["node"] * 2 + ["head"] if arguments.executor == "ray" else []
+    roles = [role for role in roles if role in arguments.roles.split(",")]
     kills: Counter[str] = Counter()
     times: dict[str, list[float]] = {}
     ends = time.monotonic() + 60.0 * arguments.minutes
@@ -317,12 +319,12 @@ def main() -> int:
                 time.sleep(numbers.uniform(0.0, arguments.longest))
                 role = numbers.choice(roles)
                 began = time.monotonic()
-                was_killed, leases = session.kill(role, numbers)
+                was_killed, before = session.kill(role, numbers)
                 if not was_killed:
                     continue
                 kills[role] += 1
                 if role in ("actor", "node"):
-                    passed = recovery(session, leases, began)
+                    passed = recovery(session, before, began)
                     if passed is not None:
                         times.setdefault(role, []).append(passed)
                 session.check(f"kill {kills.total()} ({role})")
@@ -347,7 +349,7 @@ def main() -> int:
     )
     for role, found in times.items():
         print(
-            f"next shard of a new actor after the death of a {role}: median {statistics.median(found):.1f} s, "
+            f"kill ({role}) to the next shard of the dead actor's successor: median {statistics.median(found):.1f} s, "
             f"most {max(found):.1f} s, {sum(one > 10.0 for one in found)} of {len(found)} above 10 s"
         )
     for text in session.violations:
