@@ -14,8 +14,10 @@ from pondertree.games import TwentyFortyEight
 ROLLS = [((high, low), (1 if high == low else 2) / 36) for high in range(1, 7) for low in range(1, high + 1)]
 
 
-def solve_pig(target: int, tolerance: float = 1e-12) -> dict[tuple[int, int, int], float]:
+def solve_pig(target: int, tolerance: float = 1e-12, least: int = 0) -> dict[tuple[int, int, int], float]:
     """Returns the probability that the player to move wins by (own score, other's score, total of the turn).
+
+    Pairs of scores whose sum is below `least` are left out.
 
     Value iteration (Neller and Presser 2004) for pairs of scores by descending sum: a pair depends on itself with the
     sides exchanged, and on pairs of a higher sum.
@@ -25,7 +27,7 @@ def solve_pig(target: int, tolerance: float = 1e-12) -> dict[tuple[int, int, int
     def win(own: int, other: int, total: int) -> float:
         return 1.0 if own + total >= target else wins.get((own, other, total), 0.5)
 
-    for points in reversed(range(2 * target - 1)):
+    for points in reversed(range(least, 2 * target - 1)):
         for first in range(points // 2 + 1):
             second = points - first
             change = 1.0 if second < target else 0.0

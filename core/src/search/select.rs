@@ -50,7 +50,7 @@ pub(crate) struct Descent<S> {
     /// Hints of the legal moves at the end of the path.
     pub hints: Vec<MoveHint>,
     /// Random numbers of the outcomes of chance that may follow.
-    pub luck: Random,
+    pub outcome_random: Random,
     cursor: Cursor,
 }
 
@@ -90,7 +90,7 @@ impl<S> Descent<S> {
             scores: Vec::new(),
             outcomes: Vec::new(),
             hints: Vec::new(),
-            luck: Random::new(0, Purpose::Outcome),
+            outcome_random: Random::new(0, Purpose::Outcome),
             cursor,
         }
     }
@@ -128,7 +128,7 @@ impl<W: World> SearchState<W> {
             random: Random::new(key, Purpose::Select),
         };
         if W::HAS_CHANCE {
-            descent.luck = Random::new(key, Purpose::Outcome);
+            descent.outcome_random = Random::new(key, Purpose::Outcome);
         }
     }
 
@@ -236,7 +236,7 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
     let place = match descent.cursor.scheduled_edge.take() {
         _ if is_chance => {
             let is_chained = chance::is_new_below_chance(tree, &descent.path, visits);
-            chance::choose(tree, config, &node, is_chained, &mut descent.luck)
+            chance::choose(tree, config, &node, is_chained, &mut descent.outcome_random)
         }
         Some(place) => place,
         None if in_prefix => node.opened as usize,
