@@ -1,4 +1,4 @@
-"""Positions of games of chance in which play is over within ten plies, moves and outcomes counted, with exact values."""
+"""Positions of games of chance in which play is over within ten plies, moves and outcomes counted; exact values."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pig(count: int, seed: int = 0) -> list[Position]:
 
     @cache
     def over(own: int, other: int, total: int, plies: int) -> float:
-        """The probability that the game is over after `plies` by best play; too low where a sum is below `LEAST_SUM`."""
+        """The probability of an end within `plies` by best play; too low where a sum is below `LEAST_SUM`."""
         if plies <= 0 or (own, other, total) not in wins:
             return float(plies > 0 and own + total >= TARGET)
         rolled, held = pig_values(wins, TARGET, own, other, total)

@@ -179,7 +179,7 @@ impl<W: World> SearchState<W> {
             });
         } else if tree.node(node).is_chance() {
             // The position of its outcome is the next one to step.
-            let (step, record) = chance::follow(tree, config, node, &leaf.path, &mut leaf.outcome_random, &mut self.journal);
+            let (step, record) = chance::follow(tree, config, node, &mut leaf.outcome_random, &mut self.journal);
             leaf.path.push(step);
             leaf.trace.extend(record);
             leaf.slot = u32::MAX;

@@ -87,16 +87,10 @@ pub(crate) fn expand<W: World>(tree: &mut Tree, node: NodeIndex, state: &W::Stat
     add_outcomes(tree, node, legal, outcomes.iter().map(|&(_, probability)| probability));
 }
 
-/// Returns whether the chance node at the end of `path`, with `visits`, is new and its parent a chance node. Its first outcome is always
-/// sampled: the balanced choice, the most probable outcome, would follow a rule such as "on a 1, roll again" for ever.
-#[inline]
-pub(crate) fn is_new_below_chance(tree: &Tree, path: &[Step], visits: u32) -> bool {
-    visits == 0 && path.last().is_some_and(|step| tree.node(step.node).is_chance())
-}
-
-/// Returns whether the next outcome of a chance node is sampled.
-fn is_sampled<W: World>(config: &WorldConfig<W>, node: &Node, is_new_below_chance: bool) -> bool {
-    is_new_below_chance || config.chance == ChanceMode::Sample || u32::from(node.num_edges) > config.chance_width
+/// Returns whether the next outcome of a chance node with `visits` is sampled. The first one always is: each new node would show its
+/// most probable, lowest outcome otherwise, which biases all values of few visits, and "on a 1, roll again" would go on for ever.
+fn is_sampled<W: World>(config: &WorldConfig<W>, node: &Node, visits: u32) -> bool {
+    visits == 0 || config.chance == ChanceMode::Sample || u32::from(node.num_edges) > config.chance_width
 }
 
 /// Returns P / (n + 1) of each edge, n with leaves in flight, for a record.
@@ -107,15 +101,9 @@ fn scores<'a>(tree: &'a Tree, node: &Node) -> impl Iterator<Item = f64> + 'a {
 }
 
 /// Returns the place of the outcome that the descent follows, drawn from `outcome_random` if it is sampled: in the order of the edges.
-pub(crate) fn choose<W: World>(
-    tree: &Tree,
-    config: &WorldConfig<W>,
-    node: &Node,
-    is_new_below_chance: bool,
-    outcome_random: &mut Random,
-) -> usize {
+pub(crate) fn choose<W: World>(tree: &Tree, config: &WorldConfig<W>, node: &Node, visits: u32, outcome_random: &mut Random) -> usize {
     let edges = tree.edges(node);
-    if is_sampled(config, node, is_new_below_chance) {
+    if is_sampled(config, node, visits) {
         return outcome_random.draw(edges.priors.iter().map(|&prior| f64::from(prior))).unwrap_or(0);
     }
     match edges.in_flight {
@@ -149,16 +137,9 @@ fn most_due(edges: &Edges<'_>, visits: impl Fn(usize) -> u32) -> usize {
 }
 
 /// Returns the record of the choice of the outcome at `place`, before its edge is opened, at a node with `visits`.
-pub(crate) fn recorded<W: World>(
-    tree: &Tree,
-    config: &WorldConfig<W>,
-    node: &Node,
-    visits: u32,
-    is_new_below_chance: bool,
-    place: usize,
-) -> TraceStep {
+pub(crate) fn recorded<W: World>(tree: &Tree, config: &WorldConfig<W>, node: &Node, visits: u32, place: usize) -> TraceStep {
     let edges = tree.edges(node);
-    let is_sampled = is_sampled(config, node, is_new_below_chance);
+    let is_sampled = is_sampled(config, node, visits);
     let scores: Option<Vec<(u16, f64)>> = (!is_sampled).then(|| edges.actions.iter().copied().zip(scores(tree, node)).collect());
     let of_edge = |place: usize| {
         terms! {
@@ -177,23 +158,49 @@ pub(crate) fn recorded<W: World>(
     TraceStep { action: edges.actions[place], scores, terms }
 }
 
-/// Follows an outcome of the new chance node `index` at the end of `path`, whose steps count as in flight; returns the step and its record.
+/// Follows an outcome of the new chance node `index`, which counts as in flight; returns the step and its record.
 pub(crate) fn follow<W: World>(
     tree: &mut Tree,
     config: &WorldConfig<W>,
     index: NodeIndex,
-    path: &[Step],
     outcome_random: &mut Random,
     journal: &mut Journal,
 ) -> (Step, Option<TraceStep>) {
     let node = *tree.node(index);
-    let is_chained = is_new_below_chance(tree, path, 0);
-    let place = choose(tree, config, &node, is_chained, outcome_random);
-    let record = config.trace.then(|| recorded(tree, config, &node, 0, is_chained, place));
+    let place = choose(tree, config, &node, 0, outcome_random);
+    let record = config.trace.then(|| recorded(tree, config, &node, 0, place));
     let edge = node.edge(place);
     journal.node(tree, index);
     journal.swap(node.edge(node.opened as usize), edge);
     let edge = tree.open(index, edge);
     tree.add_in_flight(edge, 1);
     (Step { node: index, edge, chooser: node.owner() }, record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::random::Purpose;
+    use crate::tree::Link;
+
+    #[test]
+    fn chosen_outcome_has_the_greatest_quotient() {
+        let mut random = Random::new(1, Purpose::Outcome);
+        for round in 0..20_000_u32 {
+            let count = 1 + random.below(12) as usize;
+            // Probabilities of dice, of a few classes, and of any size; visits of any size, often in proportion.
+            let largest = [1, 4, 1 << 24][round as usize % 3];
+            let priors: Vec<f32> = (0..count).map(|_| (1 + random.below(largest)) as f32 / largest as f32 / count as f32).collect();
+            let most = [3, 1000, 1 << 28][(round / 3) as usize % 3];
+            let total = f64::from(random.below(most));
+            let visits: Vec<u32> = priors.iter().map(|&prior| (total * f64::from(prior)) as u32 + random.below(2)).collect();
+            let actions: Vec<u16> = (0..count as u16).map(|place| place * 7 % 13).collect();
+            let (sums, links) = (vec![0.0; count], vec![Link::NONE; count]);
+            let edges = Edges { sums: &sums, visits: &visits, priors: &priors, links: &links, actions: &actions, in_flight: &[] };
+            let quotient = |place: usize| f64::from(priors[place]) / (f64::from(visits[place]) + 1.0);
+            let greatest = (0..count).map(quotient).fold(0.0, f64::max);
+            let expected = (0..count).filter(|&place| quotient(place) == greatest).min_by_key(|&place| actions[place]);
+            assert_eq!(Some(most_due(&edges, |place| visits[place])), expected, "{priors:?} {visits:?}");
+        }
+    }
 }
