@@ -93,7 +93,7 @@ fn start_text(given: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
         (_, Ok(number)) if NUMBERS.contains(&name) && !given.is_instance_of::<PyBool>() => Ok(number.to_string()),
         // The game refuses the text of anything but a number; an integer of thousands of digits has none.
         _ if NUMBERS.contains(&name) => Ok(given.repr().map_or_else(|_| "this".to_owned(), |text| text.to_string())),
-        (Err(error), _) => Err(PyTypeError::new_err(format!("{name} must be text: {error}"))),
+        (Err(_), _) => Err(PyTypeError::new_err(format!("{name} must be text, not {}", given.get_type().name()?))),
     }
 }
 

@@ -262,7 +262,10 @@ class SearchResult(ReadOnly):
 
     @property
     def pv(self) -> list[str]:
-        """The principal variation from `move`, in the game's notation; it ends where a predicted move is illegal."""
+        """The principal variation from `move`, in the game's notation.
+
+        It ends at the first chance node, where nothing is chosen, and where a predicted move is illegal.
+        """
         return list(self._pv)
 
     @lazy

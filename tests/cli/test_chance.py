@@ -56,7 +56,6 @@ def test_expected_lines_stop_at_a_chance_node(is_preview: bool) -> None:
     searcher.grow(2000, None)
     report = searcher.report(is_preview=is_preview)
     assert "roll" in report.best.pv
-    assert any("rolled" in move for move in searcher.tree.result().pv), "the engine's line goes on"
     for move in report.moves:
         assert "roll" not in move.pv[:-1]
         assert not any(text.startswith("rolled") for text in move.pv)

@@ -228,9 +228,9 @@ class Watched:
 class WatchedMuZero(Watched, muzero.MCTS):
     """MuZero's search with checked selections."""
 
-    def _descend(self, tree: Any, random: Any, record: Any, luck: Any) -> Any:
+    def _descend(self, tree: Any, random: Any, record: Any, outcome_random: Any) -> Any:
         scores: list[Any] = []
-        leaf = super()._descend(tree, random, scores, luck)
+        leaf = super()._descend(tree, random, scores, outcome_random)
         for each, _ in scores:
             self.check(score for _, score in each)
         return leaf
@@ -239,8 +239,8 @@ class WatchedMuZero(Watched, muzero.MCTS):
 class WatchedGumbel(Watched, gumbel.MCTS):
     """Gumbel search with checked selections among all candidates."""
 
-    def _descend(self, tree: Any, random: Any, record: Any, luck: Any) -> Any:
-        leaf = super()._descend(tree, random, record, luck)
+    def _descend(self, tree: Any, random: Any, record: Any, outcome_random: Any) -> Any:
+        leaf = super()._descend(tree, random, record, outcome_random)
         node = leaf.parent
         while node.parent is not None:
             self.check(interior_scores(node, self.q_transform.at(node)).values())

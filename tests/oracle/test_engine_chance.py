@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.chance_games import Reroll
 from tests.support.engine_alphazero import Table, key_of
-from tests.support.solvers import best_play
+from tests.support.random_games import GAMES, distances
 from tests.support.terms import check_terms
 from tests.support.traces import first_difference
 
@@ -21,27 +20,6 @@ from pondertree.game import CHANCE
 from pondertree.random import fold
 from pondertree.reference import alphazero, gumbel, uct
 from pondertree.testing.tabular import TabularGame
-
-PLAYERS = (1, 2, 2, 2, 3, 4)
-TURNS: tuple[Any, ...] = ("alternate", "random", "double")
-
-
-def game(number: int) -> TabularGame:
-    """Returns one of the random games with chance: also before ends, and several chance nodes in a row."""
-    return TabularGame(
-        seed=number,
-        players=PLAYERS[number % len(PLAYERS)],
-        turn_order=TURNS[number // 2 % len(TURNS)],
-        rewards=number % 5 in (1, 4),
-        zero_sum=number % 7 != 3,
-        depth=((2, 6), (3, 9), (1, 4))[number % 3],
-        branching=((1, 4), (2, 3))[number % 2],
-        chance=(0.3, 0.6)[number // 3 % 2],
-        outcomes=((1, 4), (2, 7))[number // 5 % 2],
-    )
-
-
-GAMES = [game(number) for number in range(200)]
 
 
 class PlayerTable(Table):
@@ -253,16 +231,10 @@ def test_threads_and_batches_do_not_change_trees() -> None:
 @pytest.mark.parametrize("chance", ["balanced", "sample"])
 def test_values_converge_to_exact_ones(chance: str) -> None:
     """The mean error of the root against expectimax, over games of every class."""
-    errors: dict[int, list[float]] = {1_000: [], 10_000: []}
-    for number in range(0, 200, 8):
-        small = dataclasses.replace(GAMES[number], depth=((2, 5), (1, 4), (2, 6))[number % 3], outcomes=(1, 4))
-        state = small.start()
-        exact = best_play(state)[state.to_play]
-        for simulations, found in errors.items():
-            result = pondertree.UCT(simulations, seed=1, chance=chance).run(state)
-            found.append(abs(result.value - exact))
-    assert np.mean(errors[10_000]) <= 0.05
-    assert np.mean(errors[10_000]) < np.mean(errors[1_000])
+    numbers = range(0, len(GAMES), 7)
+    few, many = (float(np.mean(distances(count, numbers, chance=chance))) for count in (1_000, 10_000))
+    assert many <= 0.05
+    assert many < few
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -171,10 +171,22 @@ def test_drawings_show_chance_nodes() -> None:
     data = json.loads(root.to_json(depth=2))
     roll = next(child for child in data["children"] if child["action"] == 1)
     assert roll["to_play"] == pondertree.CHANCE
-    assert [child["prior"] for child in roll["children"]] == [0.5, 0.25, 0.25]
+    assert {child["action"]: child["prior"] for child in roll["children"]} == {1: 0.5, 2: 0.25, 7: 0.25}
     result = pondertree.UCT(500, seed=1).run(Race())
-    assert any(text.startswith("rolled") for move in result.moves for text in move.pv)
     assert "roll" in result._repr_html_()
+
+
+def test_principal_variations_end_at_a_chance_node() -> None:
+    result = pondertree.UCT(2000, seed=1, solve=False).run(Race(places=(4, 4)))
+    assert not any(text.startswith("rolled") for move in result.moves for text in move.pv)
+    assert any(move.pv[-1] == "roll" for move in result.moves)
+    rows = range(len(result.edges.actions))
+    lines = [
+        (result._view.principal_variation(row), result._view.principal_variation(row, through_chance=True))
+        for row in rows
+    ]
+    assert all(whole[: len(line)] == line for line, whole in lines)
+    assert any(len(whole) > len(line) for line, whole in lines)
 
 
 def test_trace_and_step_record_outcomes() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,18 +14,20 @@ from pondertree.games import TwentyFortyEight
 ROLLS = [((high, low), (1 if high == low else 2) / 36) for high in range(1, 7) for low in range(1, high + 1)]
 
 
-def solve_pig(target: int, tolerance: float = 1e-12) -> dict[tuple[int, int, int], float]:
+#: Own score, the other's, and the total of the turn.
+Score = tuple[int, int, int]
+
+
+def solve_pig(target: int, tolerance: float = 1e-12, least: int = 0) -> dict[Score, float]:
     """Returns the probability that the player to move wins by (own score, other's score, total of the turn).
+
+    Pairs of scores whose sum is below `least` are left out.
 
     Value iteration (Neller and Presser 2004) for pairs of scores by descending sum: a pair depends on itself with the
     sides exchanged, and on pairs of a higher sum.
     """
-    wins: dict[tuple[int, int, int], float] = {}
-
-    def win(own: int, other: int, total: int) -> float:
-        return 1.0 if own + total >= target else wins.get((own, other, total), 0.5)
-
-    for points in reversed(range(2 * target - 1)):
+    wins: dict[Score, float] = {}
+    for points in reversed(range(least, 2 * target - 1)):
         for first in range(points // 2 + 1):
             second = points - first
             change = 1.0 if second < target else 0.0
@@ -33,12 +35,20 @@ def solve_pig(target: int, tolerance: float = 1e-12) -> dict[tuple[int, int, int
                 change = 0.0
                 for own, other in {(first, second), (second, first)}:
                     for total in reversed(range(target - own)):
-                        gained = sum(win(own, other, total + face) for face in range(2, 7))
-                        rolled = (1.0 - win(other, own, 0) + gained) / 6
-                        value = max(rolled, 1.0 - win(other, own + total, 0))
-                        change = max(change, abs(value - win(own, other, total)))
+                        value = max(pig_values(wins, target, own, other, total))
+                        change = max(change, abs(value - wins.get((own, other, total), 0.5)))
                         wins[own, other, total] = value
     return wins
+
+
+def pig_values(wins: dict[Score, float], target: int, own: int, other: int, total: int) -> tuple[float, float]:
+    """Returns the probabilities to win by rolling and by holding; 1/2 for what is not in `wins`."""
+
+    def win(own: int, other: int, total: int) -> float:
+        return 1.0 if own + total >= target else wins.get((own, other, total), 0.5)
+
+    gained = sum(win(own, other, total + face) for face in range(2, 7))
+    return (1.0 - win(other, own, 0) + gained) / 6, 1.0 - win(other, own + total, 0)
 
 
 #: Numbers of checkers by point from 1.
@@ -98,30 +108,53 @@ def xgid(mover: Home, other: Home, high: int, low: int) -> str:
     return f"XGID={''.join(letters)}:0:0:1:{high}{low}"
 
 
-def best_sum(state: Any, limit: int = 200_000) -> float | None:
-    """Returns the expected sum of rewards of best play of 2048 to the end; None beyond `limit` states or 100 plies."""
-    known: dict[Any, float] = {}
+class Outlook(NamedTuple):
+    """What can follow a state of 2048."""
 
-    def value(node: Any, plies: int = 0) -> float:
+    value: float
+    """The expected sum of rewards of best play."""
+    highest: float
+    """The highest sum of rewards that is possible."""
+    plies: int
+    """Moves and outcomes of the longest line."""
+
+
+def outlook(state: Any, limit: int, most_plies: int) -> Outlook | None:
+    """Returns what can follow a state of 2048; None beyond `limit` states or `most_plies` plies."""
+    known: dict[Any, Outlook] = {}
+
+    def after(node: Any, plies: int = 0) -> Outlook:
         if node.is_terminal:
-            return 0.0
+            return Outlook(0.0, 0.0, 0)
         key = "\n".join(str(node).splitlines()[:-1]), node.to_play
         if key not in known:
-            if len(known) >= limit or plies >= 100:
+            if len(known) >= limit or plies >= most_plies:
                 raise OverflowError
-            if node.to_play < 0:
-                found = sum(chance * value(node.play(outcome), plies + 1) for outcome, chance in node.chance_outcomes())
-            else:
-                found = max(
-                    after.rewards()[0] + value(after, plies + 1) for after in map(node.play, node.legal_actions())
-                )
-            known[key] = found
+            children = [node.play(action) for action in node.legal_actions()]
+            below = [(child.rewards()[0], after(child, plies + 1)) for child in children]
+            values = [reward + found.value for reward, found in below]
+            is_chance = node.to_play < 0
+            expected = (
+                sum(p * value for (_, p), value in zip(node.chance_outcomes(), values, strict=True))
+                if is_chance
+                else 0.0
+            )
+            highest = max(reward + found.highest for reward, found in below)
+            known[key] = Outlook(
+                expected if is_chance else max(values), highest, 1 + max(found.plies for _, found in below)
+            )
         return known[key]
 
     try:
-        return value(state)
+        return after(state)
     except OverflowError:
         return None
+
+
+def best_sum(state: Any, limit: int = 200_000) -> float | None:
+    """Returns the expected sum of rewards of best play of 2048 to the end; None beyond `limit` states or 100 plies."""
+    found = outlook(state, limit, 100)
+    return None if found is None else found.value
 
 
 def nearly_over(seed: int, limit: int = 3000) -> tuple[Any, float]:

@@ -13,6 +13,7 @@ from pondertree import CHANCE
 from pondertree.errors import InvalidArgumentError, UsageError
 from pondertree.games import Backgammon, Pig, TwentyFortyEight
 from pondertree.view.hub import hello
+from pondertree.view.parameters import parameters_of
 from pondertree.view.session import Session
 from pondertree.view.solver import solve
 
@@ -165,3 +166,16 @@ def test_games_with_chance_have_no_exact_solver() -> None:
     assert (game["chance"], game["solver"]) == (True, False)
     with pytest.raises(InvalidArgumentError, match="games with chance nodes cannot be solved"):
         solve(Pig())
+
+
+@pytest.mark.parametrize("preset", ["uct", "alphazero"])
+def test_another_preset_has_the_parameters_of_the_game(preset: str) -> None:
+    setup = setup_of("2048", "gumbel", simulations=20)
+    with session_of(setup) as session:
+        call(session, lambda: session.change_settings({"preset": preset}))
+        assert session._settings.parameters == {"normalize": "tree"}
+        assert session._live._search.normalize == "tree"
+    forms = {each.name: {form["name"]: form["default"] for form in parameters_of(each)} for each in setup.algorithms}
+    assert forms[preset]["normalize"] == "tree"
+    other = next(each for each in setup_of("pig").algorithms if each.name == preset)
+    assert {form["name"]: form["default"] for form in parameters_of(other)}["normalize"] == "none"

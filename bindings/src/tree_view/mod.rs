@@ -187,9 +187,10 @@ impl TreeView {
         self.0.tree().root_visits
     }
 
-    /// Returns the principal variation from the root's edge at `place`.
-    fn principal_variation(&self, place: usize) -> PyResult<Vec<u16>> {
-        guarded(|| Ok(self.0.principal_variation(place)))
+    /// Returns the principal variation from the root's edge at `place`, up to the first chance node or `through_chance`.
+    #[pyo3(signature = (place, *, through_chance = false))]
+    fn principal_variation(&self, place: usize, through_chance: bool) -> PyResult<Vec<u16>> {
+        guarded(|| Ok(self.0.principal_variation(place, through_chance)))
     }
 
     /// Returns the columns of the most visited positions, see `window::columns`. `line` is the principal variation.

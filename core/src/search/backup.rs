@@ -287,6 +287,6 @@ mod tests {
         tree.node_mut(child).proven = UNPROVEN;
         prove(&mut tree, &below);
         assert_eq!(tree.node(child).distance, 3);
-        assert_eq!(root_answer::principal_variation(&tree, &[], 0), vec![0, 1]);
+        assert_eq!(root_answer::principal_variation(&tree, &[], 0, false), vec![0, 1]);
     }
 }

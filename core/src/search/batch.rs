@@ -120,9 +120,9 @@ impl<W: World> SearchState<W> {
             proof: None,
             hints: Vec::new(),
             trace: Vec::new(),
-            earned: 0.0,
+            playout_rewards: 0.0,
             weight: 1.0,
-            luck: Random::new(0, Purpose::Outcome),
+            outcome_random: Random::new(0, Purpose::Outcome),
         });
         // Copied, so that the thread's buffer stays in its cache.
         leaf.path.clone_from(&descent.path);
@@ -131,7 +131,7 @@ impl<W: World> SearchState<W> {
         (leaf.simulation, leaf.key, leaf.node, leaf.slot) = (simulation, key, node, u32::MAX);
         (leaf.value, leaf.proof) = (None, None);
         if W::NEEDS_STEP {
-            leaf.luck = descent.luck.clone();
+            leaf.outcome_random = descent.outcome_random.clone();
         }
     }
 
@@ -179,7 +179,7 @@ impl<W: World> SearchState<W> {
             });
         } else if tree.node(node).is_chance() {
             // The position of its outcome is the next one to step.
-            let (step, record) = chance::follow(tree, config, node, &leaf.path, &mut leaf.luck, &mut self.journal);
+            let (step, record) = chance::follow(tree, config, node, &mut leaf.outcome_random, &mut self.journal);
             leaf.path.push(step);
             leaf.trace.extend(record);
             leaf.slot = u32::MAX;
@@ -202,8 +202,8 @@ impl<W: World> SearchState<W> {
                     played_out = expand::per_player(value);
                     &played_out[..W::NUM_PLAYERS.min(2)]
                 }
-                None if leaf.earned != 0.0 || leaf.weight != 1.0 => {
-                    played_out = expand::per_player(leaf.earned + leaf.weight * rows.next().map_or(0.0, |row| row[0]));
+                None if leaf.playout_rewards != 0.0 || leaf.weight != 1.0 => {
+                    played_out = expand::per_player(leaf.playout_rewards + leaf.weight * rows.next().map_or(0.0, |row| row[0]));
                     &played_out[..W::NUM_PLAYERS.min(2)]
                 }
                 None => rows.next().unwrap_or(&[0.0, 0.0]),
@@ -312,8 +312,8 @@ fn analyze_leaves<W: World>(threads: usize, config: &WorldConfig<W>, history_tab
                 Some(result) => Some(f64::from(if W::to_play(&leaf.state) == 0 { result.value } else { -result.value })),
                 None => {
                     let found = config.evaluate(&mut leaf.state, leaf.key);
-                    (leaf.earned, leaf.weight) = if found.is_whole { (0.0, 1.0) } else { (found.value, found.weight) };
-                    found.is_whole.then_some(found.value)
+                    (leaf.playout_rewards, leaf.weight) = if found.is_complete { (0.0, 1.0) } else { (found.value, found.weight) };
+                    found.is_complete.then_some(found.value)
                 }
             };
         }

@@ -41,20 +41,35 @@ impl PlayoutPolicy {
 /// The value of a leaf by the engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LeafValue {
-    /// The value for player 0; if it is not whole, the rewards of a playout that was cut off.
+    /// The value for player 0; if it is not complete, the rewards of a playout that was cut off.
     pub value: f64,
     /// The discount of the state as it is left.
     pub weight: f64,
-    /// Whether it is the whole value. Otherwise the external evaluator values the state as it is left: after a playout of at most
+    /// Whether it is the complete value. Otherwise the external evaluator values the state as it is left: after a playout of at most
     /// `max_depth` moves.
-    pub is_whole: bool,
+    pub is_complete: bool,
+}
+
+impl LeafValue {
+    #[inline(always)]
+    fn complete(value: f64) -> Self {
+        Self { value, weight: 1.0, is_complete: true }
+    }
 }
 
 impl<W: World> WorldConfig<W> {
     /// Evaluates the leaf `state`, changing it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn evaluate(&self, state: &mut W::State, simulation_key: u64) -> LeafValue {
-        let known = |value| LeafValue { value, weight: 1.0, is_whole: true };
+        if self.leaf == LeafKind::Zero {
+            return LeafValue::complete(0.0);
+        }
+        self.evaluate_position(state, simulation_key)
+    }
+
+    #[inline(never)]
+    fn evaluate_position(&self, state: &mut W::State, simulation_key: u64) -> LeafValue {
+        let known = LeafValue::complete;
         let mut random = Random::new(simulation_key, Purpose::Playout);
         let mut weight = 1.0;
         let mut playout = |max_depth| match self.discount {
@@ -76,9 +91,9 @@ impl<W: World> WorldConfig<W> {
                 Some(most) if most > 0 => {
                     let played = playout(most);
                     let value = played.rewards + weight * f64::from(played.result.unwrap_or(0));
-                    LeafValue { value, weight, is_whole: played.result.is_some() }
+                    LeafValue { value, weight, is_complete: played.result.is_some() }
                 }
-                _ => LeafValue { value: 0.0, weight, is_whole: false },
+                _ => LeafValue { value: 0.0, weight, is_complete: false },
             },
         }
     }

@@ -25,10 +25,10 @@ pub(crate) struct PendingLeaf<S> {
     /// Its value for player 0, if known without the external evaluator.
     pub value: Option<f64>,
     /// Rewards of player 0 in a playout from the leaf to the position to evaluate, and the discount there (compiled worlds).
-    pub earned: f64,
+    pub playout_rewards: f64,
     pub weight: f64,
     /// Random numbers of the outcomes on its way (external worlds).
-    pub luck: Random,
+    pub outcome_random: Random,
     /// Its forced result, if the analysis found one.
     pub proof: Option<ProvenResult>,
     /// Hints of its legal moves, in searches that order moves.

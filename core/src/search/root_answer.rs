@@ -257,9 +257,10 @@ fn sums_per_player(tree: &Tree) -> Vec<f64> {
 }
 
 /// Returns the principal variation from the root edge at `first`: at each node the proven best, else the most visited edge (the
-/// first of equals). `proof_line` takes precedence if it begins with that edge.
+/// first of equals). It ends at the first chance node, where nothing is chosen, or goes on `through_chance`. `proof_line` takes
+/// precedence if it begins with that edge.
 #[must_use]
-pub(crate) fn principal_variation(tree: &Tree, proof_line: &[u16], first: usize) -> Vec<u16> {
+pub(crate) fn principal_variation(tree: &Tree, proof_line: &[u16], first: usize, through_chance: bool) -> Vec<u16> {
     if proof_line.first() == Some(&tree.edges(tree.node(ROOT)).actions[first]) {
         return proof_line.to_vec();
     }
@@ -271,6 +272,9 @@ pub(crate) fn principal_variation(tree: &Tree, proof_line: &[u16], first: usize)
         line.push(edges.actions[at]);
         let Some(child) = edges.links[at].child() else { break };
         node = tree.node(child);
+        if node.is_chance() && !through_chance {
+            break;
+        }
         // Chance does not choose the shortest way: its line is the most visited one.
         place = line_place(tree, &tree.edges(node), if node.is_chance() { UNPROVEN } else { node.proven });
     }

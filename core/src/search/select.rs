@@ -50,7 +50,7 @@ pub(crate) struct Descent<S> {
     /// Hints of the legal moves at the end of the path.
     pub hints: Vec<MoveHint>,
     /// Random numbers of the outcomes of chance that may follow.
-    pub luck: Random,
+    pub outcome_random: Random,
     cursor: Cursor,
 }
 
@@ -90,7 +90,7 @@ impl<S> Descent<S> {
             scores: Vec::new(),
             outcomes: Vec::new(),
             hints: Vec::new(),
-            luck: Random::new(0, Purpose::Outcome),
+            outcome_random: Random::new(0, Purpose::Outcome),
             cursor,
         }
     }
@@ -128,7 +128,7 @@ impl<W: World> SearchState<W> {
             random: Random::new(key, Purpose::Select),
         };
         if W::HAS_CHANCE {
-            descent.luck = Random::new(key, Purpose::Outcome);
+            descent.outcome_random = Random::new(key, Purpose::Outcome);
         }
     }
 
@@ -234,10 +234,7 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
     let visits = descent.cursor.visits;
     let in_prefix = node.opened < u16::from(node.ordered_prefix);
     let place = match descent.cursor.scheduled_edge.take() {
-        _ if is_chance => {
-            let is_chained = chance::is_new_below_chance(tree, &descent.path, visits);
-            chance::choose(tree, config, &node, is_chained, &mut descent.luck)
-        }
+        _ if is_chance => chance::choose(tree, config, &node, visits, &mut descent.outcome_random),
         Some(place) => place,
         None if in_prefix => node.opened as usize,
         None => {
@@ -300,8 +297,7 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
 fn record<W: World>(tree: &Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>, place: usize) {
     let Cursor { node: index, visits, bounds, .. } = descent.cursor;
     if tree.node(index).is_chance() {
-        let is_chained = chance::is_new_below_chance(tree, &descent.path, visits);
-        descent.trace.push(chance::recorded(tree, config, tree.node(index), visits, is_chained, place));
+        descent.trace.push(chance::recorded(tree, config, tree.node(index), visits, place));
         return;
     }
     let choice = RecordedChoice::new(tree, config, index, visits, bounds);

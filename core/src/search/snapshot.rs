@@ -94,11 +94,11 @@ impl Snapshot {
         root_answer::values(&self.tree)
     }
 
-    /// Returns the principal variation that begins with the root edge at `first`.
+    /// Returns the principal variation that begins with the root edge at `first`, up to the first chance node or `through_chance`.
     #[must_use]
-    pub fn principal_variation(&self, first: usize) -> Vec<u16> {
+    pub fn principal_variation(&self, first: usize, through_chance: bool) -> Vec<u16> {
         let proof_line = self.root_state.as_ref().map_or(&[][..], |root| &root.proof_line);
-        root_answer::principal_variation(&self.tree, proof_line, first)
+        root_answer::principal_variation(&self.tree, proof_line, first, through_chance)
     }
 
     /// Returns the mean depth of the simulations and the depth of the deepest position, in plies. O(nodes).

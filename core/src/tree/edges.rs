@@ -122,6 +122,8 @@ pub(super) struct EdgeArena {
     /// Edges in use.
     stored: u32,
     longest_run: usize,
+    /// Upper bound of the words of a run, except for outcomes of chance.
+    usual_run: usize,
     /// Whether a run is longer than a block.
     has_long_runs: bool,
     counts_in_flight: bool,
@@ -138,6 +140,7 @@ impl EdgeArena {
             used: 0,
             stored: 0,
             longest_run,
+            usual_run: longest_run,
             has_long_runs: false,
             counts_in_flight,
         }
@@ -172,9 +175,18 @@ impl EdgeArena {
     #[inline]
     pub(super) fn new_blocks(&self, runs: usize) -> usize {
         let free = (self.blocks.len() << self.block_bits) - self.used as usize;
-        if runs == 1 {
+        if runs == 1 && free >= self.longest_run {
             // The common case, once per simulation.
-            return if free >= self.longest_run { 0 } else { self.longest_run.div_ceil(1 << self.block_bits) };
+            return 0;
+        }
+        self.more_blocks(runs, free)
+    }
+
+    /// `new_blocks` beside `free` words.
+    #[cold]
+    fn more_blocks(&self, runs: usize, free: usize) -> usize {
+        if runs == 1 {
+            return self.longest_run.div_ceil(1 << self.block_bits);
         }
         let per_block = (1usize << self.block_bits) / self.longest_run;
         if per_block == 0 {
@@ -206,9 +218,12 @@ impl EdgeArena {
     fn reserve(&mut self, count: usize) -> u32 {
         let words = words(count, self.counts_in_flight);
         let block_words = 1usize << self.block_bits;
-        self.longest_run = self.longest_run.max(words);
-        if words > block_words {
-            return self.reserve_long(count, words);
+        if words > self.usual_run {
+            // Outcomes of chance may be more than the edges of other nodes.
+            self.longest_run = self.longest_run.max(words);
+            if words > block_words {
+                return self.reserve_long(count, words);
+            }
         }
         if (self.used as usize & (block_words - 1)) + words > block_words {
             // A run must not straddle two blocks: the end of this one stays unused.

@@ -193,7 +193,12 @@ impl Tree {
         if nodes <= free_nodes && edge_blocks == 0 {
             return true;
         }
-        let node_blocks = nodes.saturating_sub(free_nodes).div_ceil(NODE_BLOCK);
+        self.has_room_to_grow(nodes.saturating_sub(free_nodes).div_ceil(NODE_BLOCK), edge_blocks, nodes, max_bytes)
+    }
+
+    /// Returns whether `nodes` nodes in new blocks fit into `max_bytes`.
+    #[cold]
+    fn has_room_to_grow(&self, node_blocks: usize, edge_blocks: usize, nodes: usize, max_bytes: usize) -> bool {
         let columns = (node_blocks * NODE_BLOCK * 2 * Columns::bytes_per_node(self.shape)).max(if node_blocks > 0 {
             self.columns.growth(self.shape, self.num_nodes() + nodes)
         } else {

@@ -9,7 +9,7 @@ from typing import Any
 
 from pondertree.cli.position import Position
 from pondertree.drawing import SearchedNode
-from pondertree.game import describe, move_text, perspective
+from pondertree.game import move_text, perspective
 from pondertree.games.chance import is_chance
 
 
@@ -145,10 +145,8 @@ def list_moves(
         text = move_text(state, action)
         child = None if root is None else root.children.get(action)
         proven = None if root is None or child is None else proven_for_parent(root, child)
-        if pv and action == best_action:
-            line = line_before_chance(state, action, pv)
-        else:
-            line = (text, *variation_below(state.play(action), child))
+        is_best = bool(pv) and action == best_action
+        line = tuple(pv) if is_best else (text, *variation_below(state.play(action), child))
         moves.append(
             Move(
                 action=action,
@@ -162,19 +160,6 @@ def list_moves(
             )
         )
     return tuple(sorted(moves, key=lambda move: (move.action != best_action, -move.visits)))
-
-
-def line_before_chance(state: Any, action: int, line: Sequence[str]) -> tuple[str, ...]:
-    """Returns a line that begins with `action` up to the first chance node."""
-    if not describe(state).has_chance:
-        return tuple(line)
-    state, length = state.play(action), 1
-    while length < len(line) and not state.is_terminal and not is_chance(state):
-        actions = {move_text(state, int(legal)): int(legal) for legal in state.legal_actions()}
-        if line[length] not in actions:
-            break
-        state, length = state.play(actions[line[length]]), length + 1
-    return tuple(line[:length])
 
 
 def proven_for_parent(node: SearchedNode, child: SearchedNode) -> int | None:

@@ -8,7 +8,7 @@ import secrets
 from typing import Any
 
 from pondertree import games
-from pondertree.cli.algorithms import ALGORITHMS, Configuration, configure, default_evaluator
+from pondertree.cli.algorithms import ALGORITHMS, Configuration, configure, default_evaluator, options_of_game
 from pondertree.cli.arguments import Commands, add_command, add_effort
 from pondertree.cli.position import Position, read_position
 from pondertree.cli.view_setup import algorithms, setup_of
@@ -119,7 +119,7 @@ def setup_of_game(arguments: argparse.Namespace) -> Setup:
     if seed > MAX_EXACT:
         raise InvalidArgumentError(f"--seed must be at most {MAX_EXACT}: pages have no larger whole numbers")
     settings = ViewSettings(chosen.algorithm, parameters, seed, chosen.simulations, chosen.seconds)
-    return setup_of(position, arguments.fen, algorithms(position, chosen.network), settings)
+    return setup_of(position, arguments.fen, algorithms(position, chosen.network, player=arguments.player), settings)
 
 
 def configured(position: Position, arguments: argparse.Namespace) -> Configuration:
@@ -134,5 +134,6 @@ def configured(position: Position, arguments: argparse.Namespace) -> Configurati
         if simulations is None and (arguments.seconds is None or one.search.requires_simulation_budget):
             simulations = one.simulations
         limits = simulations, arguments.seconds
-        return Configuration(arguments.algorithm, one.title, *limits, max_depth=arguments.max_depth)
+        options = options_of_game(arguments.algorithm, position, None)
+        return Configuration(arguments.algorithm, one.title, *limits, max_depth=arguments.max_depth, options=options)
     return configure(position, arguments)

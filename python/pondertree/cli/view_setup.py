@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from pondertree.cli.algorithms import ALGORITHMS, default_evaluator
+from pondertree.cli.algorithms import ALGORITHMS, default_evaluator, options_of_game
 from pondertree.cli.position import Position, read_position
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators import Rollout, Uniform
@@ -34,8 +34,13 @@ def history(position: Position, fen: str | None) -> list[Turn]:
     return played
 
 
-def algorithms(position: Position, network: Any, by: str = "trained player") -> list[Algorithm]:
-    """Returns the searches that can be chosen on the page, with a player named `by`, or what else the game has."""
+def algorithms(
+    position: Position, network: Any, by: str = "trained player", player: str | None = None
+) -> list[Algorithm]:
+    """Returns the searches that can be chosen on the page, with a player named `by`, or what else the game has.
+
+    `player` names a bundled player, or its file.
+    """
     is_model = hasattr(network, "initial_inference")
     source = "model" if is_model else "evaluator"
     networks = {} if network is None else {"trained model" if is_model else by: network}
@@ -47,11 +52,12 @@ def algorithms(position: Position, network: Any, by: str = "trained player") -> 
     for name, one in ALGORITHMS.items():
         if one.search is None or one.game not in (None, position.game):
             continue
+        options = options_of_game(name, position, player)
         if source in one.players:
             others = {} if is_model else {"playouts": Rollout(), "uniform": Uniform()}
-            known.append(Algorithm(name, one.title, one.search, source, networks | others))
+            known.append(Algorithm(name, one.title, one.search, source, networks | others, options))
         elif one.has_playouts and not is_model:
-            known.append(Algorithm(name, one.title, one.search, source, {"playouts": None, **networks}))
+            known.append(Algorithm(name, one.title, one.search, source, {"playouts": None, **networks}, options))
         elif not one.players:
-            known.append(Algorithm(name, one.title, one.search))
+            known.append(Algorithm(name, one.title, one.search, parameters=options))
     return known

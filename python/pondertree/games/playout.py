@@ -65,10 +65,10 @@ def random_playout(
     Values are one per player, the sums of rewards in a game with rewards, and None if the playout was truncated.
     Without `max_depth`, more than `MAX_PLAYOUT_LENGTH` moves are an error.
     """
-    earned, final, _ = _play(state, random, max_depth, policy, Playouts(first=1))
+    playout_rewards, final, _ = _play(state, random, max_depth, policy, Playouts(first=1))
     if not final.is_terminal:
         return None, final
-    return [e + v for e, v in zip(earned, end_values(final), strict=True)], final
+    return [e + v for e, v in zip(playout_rewards, end_values(final), strict=True)], final
 
 
 def _play(
@@ -80,7 +80,7 @@ def _play(
     discount: float = 1.0,
 ) -> tuple[list[float], State, float]:
     """Returns (discounted rewards per player during the playout, last state, discount of the last state)."""
-    earned, weight = [0.0] * state.num_players, 1.0
+    playout_rewards, weight = [0.0] * state.num_players, 1.0
     longest = MAX_PLAYOUT_LENGTH if max_depth is None else max_depth
     depth, in_a_row = 0, 0
     while not (ended := state.is_terminal) and (depth < longest or state.to_play == CHANCE):
@@ -96,7 +96,7 @@ def _play(
         state = state.play(action)
         rewards = rewards_of(state)
         if rewards is not None:
-            earned = [e + weight * r for e, r in zip(earned, rewards, strict=True)]
+            playout_rewards = [e + weight * r for e, r in zip(playout_rewards, rewards, strict=True)]
         if is_move:
             weight *= discount
         if policy is not None or depth % MOVES_PER_CHECK == 0:
@@ -105,7 +105,7 @@ def _play(
         playouts.ended += 1
     elif max_depth is None:
         playouts.count_cut(depth)
-    return earned, state, weight
+    return playout_rewards, state, weight
 
 
 def _follow(policy: PlayoutPolicy, state: State, legal: list[int], random: Random) -> int:
@@ -165,12 +165,12 @@ def simulate_leaves(
         elif evaluator is None and policy is None and hasattr(state, "simulateRandomPlayout"):
             values.append(_own_playouts(state, chooser, max_depth))
         else:
-            earned, final, weight = _play(state, Random(sim_key, PLAYOUT), max_depth, policy, playouts, discount)
+            playout_rewards, final, weight = _play(state, Random(sim_key, PLAYOUT), max_depth, policy, playouts, discount)
             if final.is_terminal:
-                earned = [e + weight * v for e, v in zip(earned, end_values(final), strict=True)]
+                playout_rewards = [e + weight * v for e, v in zip(playout_rewards, end_values(final), strict=True)]
             elif evaluator is not None:
                 to_evaluate.append((len(values), final, weight))
-            values.append(earned)
+            values.append(playout_rewards)
     outputs = evaluate(evaluator, [state for _, state, _ in to_evaluate]) if to_evaluate else []
     for (index, _, weight), answer in zip(to_evaluate, outputs, strict=True):
         values[index] = [e + weight * v for e, v in zip(values[index], answer, strict=True)]

@@ -186,26 +186,26 @@ class MCTS(NoisySearch[Node]):
 
     # --- The four steps of a simulation ---------------------------------------------------------------------
 
-    def _descend(self, tree: SearchTree[Node], random: Random, record: Record | None, luck: Random) -> Node:
+    def _descend(self, tree: SearchTree[Node], random: Random, record: Record | None, outcome_random: Random) -> Node:
         """Selection from the root, on values normalised by the bounds of the tree if `normalize` says so."""
-        return self._select(tree.root, random, record, luck, scale_of(tree) if self.normalize == "tree" else None)
+        return self._select(tree.root, random, record, outcome_random, scale_of(tree) if self.normalize == "tree" else None)
 
     def _select(
         self,
         root: Node,
         random: Random,
         record: Record | None = None,
-        luck: Random | None = None,
+        outcome_random: Random | None = None,
         scale: Scale | None = None,
     ) -> Node:
         """SELECT: descends by the highest score to a leaf, an end or a proven node; ties are broken at random.
 
-        At chance nodes the descent follows an outcome, sampled from `luck` or balanced (`chance`).
+        At chance nodes the descent follows an outcome, sampled from `outcome_random` or balanced (`chance`).
         """
         node = root
         while node.children and node.proven is None:
             if node.is_chance:
-                node = node.try_move(self.chance_rule.choose(node, luck or Random(0, OUTCOME), record))
+                node = node.try_move(self.chance_rule.choose(node, outcome_random or Random(0, OUTCOME), record))
                 continue
             scores = self._scores(node, scale)
             forced = self._forced(node) if node is root and self.forced_playouts > 0.0 else None

@@ -35,13 +35,16 @@ class ChanceRule:
     def choose(self, node: TreeNode, random: Random, record: Record | None) -> int:
         """Returns the outcome of the next descent: argmax P / (n + 1), the lowest outcome of equals, or a sample.
 
-        n counts leaves in flight. Balanced visits are in proportion to the probabilities up to rounding, so that means
-        converge faster than by samples. A sample is drawn in the order of the edges: visited outcomes first. The first
-        outcome of a chance node below another one is always a sample: the balanced one would follow a rule such as "on
-        a 1, roll again" for ever.
+        n counts leaves in flight. Balanced visits are in proportion to the probabilities up to rounding. A sample is
+        drawn in the order of the edges: visited outcomes first. The first outcome of a chance node is always a sample:
+        each new node would show its most probable, lowest outcome otherwise, which biases all values of few visits, and
+        a rule such as "on a 1, roll again" would go on for ever.
         """
         outcomes = node.outcomes()
-        if self.mode == "sample" or len(outcomes) > self.width or _is_new_below_chance(node):
+        is_new = _visits(node) == 0
+        if is_new:
+            _check_chain(node)
+        if self.mode == "sample" or len(outcomes) > self.width or is_new:
             chosen = outcomes[draw([probability for _, probability, _ in outcomes], random)][0]
             scores = None
         else:
@@ -71,15 +74,12 @@ class ChanceRule:
         return {"player": CHANCE, "visits": visits, "rule": "chance", "how": how, "edges": edges}
 
 
-def _is_new_below_chance(node: TreeNode) -> bool:
-    """Whether a chance node is new and its parent a chance node; raises `GameContractError` if chance goes on alone."""
-    if _visits(node) > 0 or node.parent is None or not node.parent.is_chance:
-        return False
-    ancestor, in_a_row = node.parent, 1
-    while ancestor.is_chance and ancestor.visit_count == 0 and ancestor.parent is not None:
+def _check_chain(node: TreeNode) -> None:
+    """Raises `GameContractError` if new chance nodes follow each other for ever."""
+    ancestor, in_a_row = node, 1
+    while ancestor.parent is not None and ancestor.parent.is_chance and ancestor.parent.visit_count == 0:
         ancestor, in_a_row = ancestor.parent, in_a_row + 1
     check_chance_ends(node.state, in_a_row)
-    return True
 
 
 def _visits(child: TreeNode | None) -> int:

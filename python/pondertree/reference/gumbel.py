@@ -137,12 +137,12 @@ class MCTS(PriorSearch[PriorNode]):
 
     # --- Selection -----------------------------------------------------------------------------------------
 
-    def _descend(self, tree: SearchTree[PriorNode], random: Random, record: Record | None, luck: Random) -> PriorNode:
+    def _descend(self, tree: SearchTree[PriorNode], random: Random, record: Record | None, outcome_random: Random) -> PriorNode:
         """Selection: by the schedule at the root, by `interior_scores` below. Proven losses are skipped."""
         node = tree.root
         while node.children and node.proven is None:
             if node.is_chance:
-                node = node.try_move(self.chance_rule.choose(node, luck, record))
+                node = node.try_move(self.chance_rule.choose(node, outcome_random, record))
                 continue
             q = self.q_transform.at(node)
             moves = answer.not_lost(node) or list(node.children)

@@ -221,12 +221,12 @@ class MCTS(PriorSearch[MctsNode]):
     # --- The steps of a simulation ------------------------------------------------------------------------------
 
     def _select(
-        self, root: MctsNode, random: Random, record: Record | None = None, luck: Random | None = None
+        self, root: MctsNode, random: Random, record: Record | None = None, outcome_random: Random | None = None
     ) -> MctsNode:
         """SELECT."""
         return select_leaf_for_expansion(root, self.exploration_constant, self.fpu, random, record)
 
-    def _open(self, leaf: MctsNode, random: Random, record: Record | None, luck: Random) -> MctsNode:
+    def _open(self, leaf: MctsNode, random: Random, record: Record | None, outcome_random: Random) -> MctsNode:
         """EXPAND: expands the next move of an eager category, if the selected node has one."""
         if leaf.terminal_or_mate_value is not None:
             return leaf

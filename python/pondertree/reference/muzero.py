@@ -171,7 +171,7 @@ class MCTS(ModelSearch):
 
     # --- The steps of a simulation --------------------------------------------------------------------------
 
-    def _descend(self, tree: SearchTree[Node], random: Random, record: Record | None, luck: Random) -> Node:
+    def _descend(self, tree: SearchTree[Node], random: Random, record: Record | None, outcome_random: Random) -> Node:
         """Selection: descends by the highest score to an unexpanded node."""
         node = tree.root
         while node.expanded():

@@ -46,18 +46,18 @@ class BatchedSearch(Generic[N]):
     solve: bool
     chance_rule: ChanceRule = ChanceRule()
 
-    def _select(self, root: N, random: Random, record: Record | None = None, luck: Random | None = None) -> N:
+    def _select(self, root: N, random: Random, record: Record | None = None, outcome_random: Random | None = None) -> N:
         """Selection: descends to a node without a choice to make; appends the compared scores to `record`.
 
-        `random` breaks ties; `luck` samples the outcomes of chance nodes.
+        `random` breaks ties; `outcome_random` samples the outcomes of chance nodes.
         """
         raise NotImplementedError
 
-    def _descend(self, tree: SearchTree[N], random: Random, record: Record | None, luck: Random) -> N:
+    def _descend(self, tree: SearchTree[N], random: Random, record: Record | None, outcome_random: Random) -> N:
         """Selection from the root, for searches that need the state of the tree too."""
-        return self._select(tree.root, random, record, luck)
+        return self._select(tree.root, random, record, outcome_random)
 
-    def _open(self, leaf: N, random: Random, record: Record | None, luck: Random) -> N:
+    def _open(self, leaf: N, random: Random, record: Record | None, outcome_random: Random) -> N:
         """Expansion after selection, for searches that create a leaf only then; others return `leaf`."""
         return leaf
 
@@ -78,15 +78,15 @@ class BatchedSearch(Generic[N]):
         ):
             simulation = tree.simulations + len(pending)
             sim_key = fold(tree.key, simulation)
-            random, luck = Random(sim_key, SELECT), Random(sim_key, OUTCOME)
+            random, outcome_random = Random(sim_key, SELECT), Random(sim_key, OUTCOME)
             choices: Record = []
             record = choices if tree.trace is not None else None
-            leaf = self._descend(tree, random, record, luck)
+            leaf = self._descend(tree, random, record, outcome_random)
             if leaf.is_pending:
                 # A collision with a pending leaf. The descent has changed nothing, and its simulation number is reused
                 # by the next batch.
                 break
-            leaf = self._open(leaf, random, record, luck)
+            leaf = self._open(leaf, random, record, outcome_random)
             if self.solve:
                 prove_end(leaf)
             row: TraceRow | None = None

@@ -330,16 +330,16 @@ class MCTS(BatchedSearch[MCTSNode]):
             raise ValueError(f"a state that is a {type(state).__name__} needs the functions of its game: give game=")
         return DictState(state, self.game)
 
-    def _descend(self, tree: Tree, random: Random, record: Record | None, luck: Random) -> MCTSNode:
+    def _descend(self, tree: Tree, random: Random, record: Record | None, outcome_random: Random) -> MCTSNode:
         """Selection from the root, on values normalised by the bounds of the tree if `normalize` says so."""
-        return self._select(tree.root, random, record, luck, scale_of(tree) if self.normalize == "tree" else None)
+        return self._select(tree.root, random, record, outcome_random, scale_of(tree) if self.normalize == "tree" else None)
 
     def _select(
         self,
         root: MCTSNode,
         random: Random | None = None,
         record: Record | None = None,
-        luck: Random | None = None,
+        outcome_random: Random | None = None,
         scale: Scale | None = None,
     ) -> MCTSNode:
         """Selection: descends to a node with an unexpanded move, an end, a proven node or a leaf in flight.
@@ -349,26 +349,26 @@ class MCTS(BatchedSearch[MCTSNode]):
         node = root
         while node.exact_values() is None and not node.is_pending and not node.is_new:
             if node.is_chance:
-                node = self._through_chance(node, luck or Random(0, OUTCOME), record)
+                node = self._through_chance(node, outcome_random or Random(0, OUTCOME), record)
             elif node.list_actions():
                 break
             else:
                 node = node.best_child(self.c_param, random, record, scale)
         return node
 
-    def _open(self, leaf: MCTSNode, random: Random, record: Record | None, luck: Random) -> MCTSNode:
+    def _open(self, leaf: MCTSNode, random: Random, record: Record | None, outcome_random: Random) -> MCTSNode:
         """Expansion: expands a move of the selected node, unless its value is exact or it is new (behind chance)."""
         if leaf.exact_values() is not None or leaf.is_new:
             return leaf
         if record is not None:
             edges = [untried(action) for action in leaf.list_actions()]
             record.append((None, choice(leaf, "ucb1", "untried", edges)))
-        return self._through_chance(leaf.expand(random), luck, record)
+        return self._through_chance(leaf.expand(random), outcome_random, record)
 
-    def _through_chance(self, node: MCTSNode, luck: Random, record: Record | None) -> MCTSNode:
+    def _through_chance(self, node: MCTSNode, outcome_random: Random, record: Record | None) -> MCTSNode:
         """Returns the decision or end behind a chance node, or behind several of them; other nodes as they are."""
         while node.is_chance and node.proven is None:
-            node = node.try_outcome(self.chance_rule.choose(node, luck, record))
+            node = node.try_outcome(self.chance_rule.choose(node, outcome_random, record))
         return node
 
     def _backpropagate(self, leaf: MCTSNode, values: Sequence[float] | float) -> None:

@@ -144,7 +144,7 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
     """
     random = PlayoutRandom(key)
     choose = random.choose
-    earned, weight = [0.0] * info.num_players, 1.0
+    playout_rewards, weight = [0.0] * info.num_players, 1.0
     plies, most_plies, in_a_row, action = 0, MAX_PLAYOUT_LENGTH, 0, None
     has_chance, is_discounted = info.has_chance, discount != 1.0
     try:
@@ -167,7 +167,7 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
             state = state.play(action)
             if info.has_rewards:
                 rewards = check_rewards(state.rewards(), info)
-                earned = [sum_ + weight * reward for sum_, reward in zip(earned, rewards, strict=True)]
+                playout_rewards = [sum_ + weight * reward for sum_, reward in zip(playout_rewards, rewards, strict=True)]
             if is_discounted and is_move:
                 weight *= discount
             plies += 1
@@ -176,7 +176,7 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
         else:
             playouts.ended += 1
             if info.has_rewards:
-                return earned
+                return playout_rewards
             values = check_returns(state.returns(), info)
             return [weight * value for value in values] if is_discounted else values
     except PondertreeError:
@@ -185,7 +185,7 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
         doing = "at its start" if action is None else f"at or after play({action})"
         raise GameContractError(f"{info.name} raised {type(error).__name__} in a playout, {doing}: {error}") from error
     playouts.count_cut(MAX_PLAYOUT_LENGTH)
-    return earned
+    return playout_rewards
 
 
 class _StateEvaluator:

@@ -231,7 +231,7 @@ class PythonWorld(World):
         """Replays the principal variation of a proven result, to check that `play` is pure."""
         line: list[tuple[int, Any]] = []
         node = 0
-        for action in view.principal_variation(view.choose(0.0, [])[0]):
+        for action in view.principal_variation(view.choose(0.0, [])[0], through_chance=True):
             actions, _, _, _, children, *_ = view.edges(node)
             node = int(children[actions.tolist().index(action)])
             slot = None if node < 0 else view.node(node)[8]

@@ -29,6 +29,8 @@ def parameters_of(algorithm: Algorithm) -> list[dict[str, Any]]:
     listed = [
         {"name": each.name, **form_of(each), "help": help_of(search, each.name)} for each in _entered(search).values()
     ]
+    for form in listed:
+        form["default"] = algorithm.parameters.get(form["name"], form["default"])
     if source is None:
         return listed
     choices = list(algorithm.sources)

@@ -332,7 +332,8 @@ class Session:
         """Changes settings; the search begins anew unless only limits change."""
         wanted = replace(self._settings, **settings)
         if wanted.preset != self._settings.preset and "parameters" not in settings:
-            wanted = replace(wanted, parameters={})
+            chosen = (each.parameters for each in self.setup.algorithms if each.name == wanted.preset)
+            wanted = replace(wanted, parameters=next(chosen, {}))
         if wanted.seed is None:
             wanted = replace(wanted, seed=secrets.randbits(32))
         before = self._settings

@@ -40,6 +40,8 @@ class Algorithm:
     """The argument that takes one of `sources`: "evaluator" or "model"."""
     sources: Mapping[str, Any] = field(default_factory=dict)
     """Evaluators or models by their names on the page; the first one is the default."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters that the game asks for, in place of the defaults of the search."""
 
 
 @dataclass(frozen=True)

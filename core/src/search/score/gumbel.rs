@@ -54,6 +54,7 @@ impl ScoringRule for Gumbel {
         })
     }
 
+    #[inline(always)]
     fn choose<const ID: u8>(&self, Choice { tree, index, node, scores, all_scores, .. }: Choice<'_>) -> usize {
         select_edge::reserve_scores(scores, node.num_edges as usize);
         let highest = tree.max_untried_prior(index, node);
