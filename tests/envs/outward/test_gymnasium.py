@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.chance_games import Race
 
 import pondertree
 from pondertree import InvalidActionError, InvalidArgumentError, PlayerError, UsageError
+from pondertree.envs.outward import as_gymnasium
 from pondertree.evaluators import Uniform
 from pondertree.games import ConnectFour, Pig, TicTacToe, TwentyFortyEight
 from pondertree.testing.tabular import TabularGame
-from tests.support.chance_games import Race
 
 gymnasium = pytest.importorskip("gymnasium")
-from gymnasium.utils.env_checker import check_env
-
-from pondertree.envs.outward import as_gymnasium
+check_env = pytest.importorskip("gymnasium.utils.env_checker").check_env
 
 
 def first_legal(state: Any) -> int:

@@ -11,22 +11,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.chance_games import Race
 
 from pondertree import GameContractError, InvalidActionError, InvalidArgumentError, UsageError
+from pondertree.envs.outward import as_pettingzoo
 from pondertree.game import COMPILED
 from pondertree.games import ConnectFour, Pig, TicTacToe, TwentyFortyEight
 from pondertree.testing.tabular import TabularGame
-from tests.support.chance_games import Race
 
-pytest.importorskip("pettingzoo")
+wrappers = pytest.importorskip("pettingzoo.utils.wrappers")
 pytest.importorskip("pygame")  # imported by PettingZoo's tests
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # its tests import an environment by its former path
-    from pettingzoo.test import api_test, seed_test
-from pettingzoo.utils.wrappers import OrderEnforcingWrapper, TerminateIllegalWrapper
-
-from pondertree.envs.outward import as_pettingzoo
-from pondertree.envs.outward.pettingzoo import GameEnvironment
+    warnings.simplefilter("ignore", DeprecationWarning)  # they import an environment by its former path
+    checks = pytest.importorskip("pettingzoo.test")
 
 RACES = TabularGame(3, players=3, chance=0.3, rewards=True, depth=(3, 8))
 
@@ -38,8 +35,8 @@ def test_pettingzoo_accepts_games(factory: Any, capsys: pytest.CaptureFixture[st
     with warnings.catch_warnings():
         # It warns of masks of zeros, which agents at the end have everywhere, and of dicts as observations.
         warnings.simplefilter("ignore", UserWarning)
-        api_test(as_pettingzoo(factory), num_cycles=50)
-    seed_test(lambda: as_pettingzoo(factory), num_cycles=50)
+        checks.api_test(as_pettingzoo(factory), num_cycles=50)
+    checks.seed_test(lambda: as_pettingzoo(factory), num_cycles=50)
     assert "Passed API test" in capsys.readouterr().out
 
 
@@ -72,16 +69,12 @@ def test_episodes_are_games(seed: int, players: int, rewards: bool, chance: floa
         assert sorted(state.legal_actions()) == np.flatnonzero(observation["action_mask"]).tolist()
         assert np.array_equal(observation["observation"], np.float32(state.observation()))
         assert not any(env.observe(other)["action_mask"].any() for other in env.agents if other != agent)
-        env.step(env.action_space(agent).sample(mask=observation["action_mask"]) if seed % 2 else choice(generator, state))
+        env.step(int(generator.choice(state.legal_actions())))
         for each, amount in env.rewards.items():
             totals[each] += amount
     assert not env.agents
     assert received == pytest.approx(totals)
     assert list(totals.values()) == pytest.approx(results(game, env.game_state.path))
-
-
-def choice(generator: np.random.Generator, state: Any) -> int:
-    return int(generator.choice(state.legal_actions()))
 
 
 def results(game: TabularGame, path: tuple[int, ...]) -> list[float]:
@@ -105,11 +98,13 @@ def test_outcomes_are_drawn_by_their_probabilities() -> None:
         env.step(1)
         count[env.game_state.places[0]] += 1
     # Three standard deviations of 2000 draws are about 0.03.
-    assert {steps: number / 2000 for steps, number in count.items()} == pytest.approx({0: 0.5, 2: 0.25, 3: 0.25}, abs=0.03)
+    assert {steps: number / 2000 for steps, number in count.items()} == pytest.approx(
+        {0: 0.5, 2: 0.25, 3: 0.25}, abs=0.03
+    )
 
 
 def test_seed_determines_the_outcomes() -> None:
-    def episode(seed: int | None, env: GameEnvironment) -> list[Any]:
+    def episode(seed: int | None, env: Any) -> list[Any]:
         env.reset(seed=seed)
         states = []
         while env.agents and not env.terminations[env.agent_selection]:
@@ -173,7 +168,7 @@ def test_illegal_action_may_end_the_episode(wrapped: bool, capfd: pytest.Capture
     """The option does what PettingZoo's wrapper does."""
     env: Any = as_pettingzoo(TicTacToe, illegal_reward=None if wrapped else -2.0)
     if wrapped:
-        env = OrderEnforcingWrapper(TerminateIllegalWrapper(env, illegal_reward=-2.0))
+        env = wrappers.OrderEnforcingWrapper(wrappers.TerminateIllegalWrapper(env, illegal_reward=-2.0))
     env.reset()
     env.step(4)
     env.step(4)
@@ -224,16 +219,17 @@ def test_mistakes_are_named() -> None:
         as_pettingzoo(TicTacToe, render_mode="human")
     with pytest.raises(InvalidArgumentError, match="illegal_reward must be a finite number, not nan"):
         as_pettingzoo(TicTacToe, illegal_reward=float("nan"))
-    with pytest.raises(GameContractError, match="of one shape|has a number that is not finite"):
+    with pytest.raises(GameContractError, match="has a number that is not finite"):
         as_pettingzoo(TicTacToe, observe=lambda state, player: float("inf"))
     starts = iter([TicTacToe(), TicTacToe(), ConnectFour()])
     env = as_pettingzoo(lambda: next(starts))
-    with pytest.raises(GameContractError, match="the first one was of .*tic_tac_toe"):
+    with pytest.raises(GameContractError, match="the first one was of"):
         env.reset()
     with pytest.raises(UsageError, match="call reset"):
         as_pettingzoo(TicTacToe).step(0)
     broken = as_pettingzoo(Broken)
     broken.reset()
+    for _ in range(10):
+        broken.step(0)
     with pytest.raises(GameContractError, match="results are finite and from -1 to 1"):
-        for _ in range(12):
-            broken.step(0)
+        broken.step(0)

@@ -46,7 +46,7 @@ class OpponentEnvironment(gymnasium.Env):
         self.game = HostedGame(factory, observe)
         self._opponent = as_opponent(opponent)
         self._side = _as_side(side, self.game.info.num_players)
-        self.render_mode = as_render_mode(render_mode, self.metadata["render_modes"])
+        self.render_mode = as_render_mode(render_mode)
         self.illegal_reward = as_illegal_reward(illegal_reward)
         self.action_space = spaces.Discrete(self.game.info.num_actions)
         self.observation_space = spaces.Box(-LARGEST_NUMBER, LARGEST_NUMBER, self.game.shape, np.float32)

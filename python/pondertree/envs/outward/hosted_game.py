@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError
-from pondertree.game import CHANCE, GameInfo, as_contract_error, check_returns, describe, play, state_text
+from pondertree.game import CHANCE, as_contract_error, check_returns, describe, play, state_text
 from pondertree.games.chance import check_chance_ends
 from pondertree.games.position import Position, read_position
 from pondertree.validation import shown
@@ -165,9 +165,9 @@ def as_illegal_reward(given: float | None) -> float | None:
     return None if given is None else validation.number(given, "illegal_reward")
 
 
-def as_render_mode(given: str | None, modes: list[str]) -> str | None:
-    """Returns None or a render mode of an environment."""
-    return None if given is None else str(validation.one_of(given, "render_mode", modes, "None or 'ansi'"))
+def as_render_mode(given: str | None) -> str | None:
+    """Returns None or "ansi", the only render mode."""
+    return None if given is None else str(validation.one_of(given, "render_mode", ["ansi"], "None or 'ansi'"))
 
 
 def _add(totals: list[float], numbers: list[float] | tuple[float, ...]) -> None:

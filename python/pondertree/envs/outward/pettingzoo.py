@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -26,7 +26,11 @@ from pondertree.errors import UsageError
 class GameEnvironment(AECEnv):
     """A game whose players are the agents `player_0`, `player_1`, ..., which all end together."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "is_parallelizable": False}
+    agent_selection: str
+    terminations: dict[str, bool]
+    truncations: dict[str, bool]
+    rewards: dict[str, float]
+    _cumulative_rewards: dict[str, float]
 
     def __init__(
         self,
@@ -40,8 +44,8 @@ class GameEnvironment(AECEnv):
         super().__init__()
         self.game = HostedGame(factory, observe)
         info = self.game.info
-        self.metadata = {**type(self).metadata, "name": f"pondertree_{info.name}"}
-        self.render_mode = as_render_mode(render_mode, self.metadata["render_modes"])
+        self.metadata = {"name": f"pondertree_{info.name}", "render_modes": ["ansi"], "is_parallelizable": False}
+        self.render_mode = as_render_mode(render_mode)
         self.illegal_reward = as_illegal_reward(illegal_reward)
         self.possible_agents = [f"player_{player}" for player in range(info.num_players)]
         # One space per agent: their generators are seeded apart.
