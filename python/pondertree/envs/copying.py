@@ -16,10 +16,11 @@ import logging
 import pathlib
 import random
 import re
+import struct
 import types
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -46,6 +47,10 @@ DESCRIPTIONS: Final = frozenset(
     {("gymnasium.envs.registration", "EnvSpec"), ("gymnasium.envs.registration", "WrapperSpec")}
 )
 
+#: The flag of classes that are not static variables of a compiled module (CPython's Py_TPFLAGS_HEAPTYPE).
+_HEAP_TYPE: Final = 1 << 9
+_POINTER: Final = struct.calcsize("P")
+
 
 class CannotCopyError(Exception):
     """An object that has no copy; `place` lists the attributes that lead to it, innermost first."""
@@ -56,7 +61,7 @@ class CannotCopyError(Exception):
 
     def __str__(self) -> str:
         place = "".join(reversed(self.place)).lstrip(".")
-        return f"{place or 'the environment'} is {self.args[0]}"
+        return f"{place} is {self.args[0]}" if place else f"it holds {self.args[0]}"
 
 
 class RandomDrawError(Exception):
@@ -84,7 +89,7 @@ class _NoSeed(np.random.bit_generator.ISeedSequence):
         return np.zeros(n_words, dtype)
 
 
-_NO_SEED: Final = _NoSeed()
+_NO_SEED: Final[Any] = _NoSeed()
 
 
 def copy_generator(generator: Any) -> Any:
@@ -151,6 +156,12 @@ class Copier:
             memo[id(each)] = each
         return self._copy(environment, memo)
 
+    def check(self, environment: Any) -> None:
+        """Raises `CannotCopyError` if an object has no copy, before others are copied halfway."""
+        for value in reached(environment):
+            if type(value) not in self._handlers and self._handler_of(value) == self._own_copy:
+                self._own_copy(value, {})
+
     def _copy(self, value: Any, memo: Memo) -> Any:
         kind = type(value)
         if kind in ATOMS:
@@ -165,20 +176,17 @@ class Copier:
 
     def _handler_of(self, value: Any) -> Handler:
         kind = type(value)
-        if issubclass(kind, SHARED_BASES) or (kind.__module__, kind.__qualname__) in DESCRIPTIONS:
+        module = module_of(kind)
+        if issubclass(kind, SHARED_BASES) or (module, kind.__qualname__) in DESCRIPTIONS:
             return self._same
         if is_generator(value):
             return self._generator
-        if kind.__module__.partition(".")[0] in DRAWING:
+        if module.partition(".")[0] in DRAWING:
             return self._nothing
         if issubclass(kind, np.ndarray):
             return self._array
-        try:
-            object.__new__(kind)
-        except TypeError:
-            pass
-        else:
-            if any(each.__module__ == "gymnasium.spaces.space" for each in kind.__mro__):
+        if is_python_class(kind):
+            if any(module_of(each) == "gymnasium.spaces.space" for each in kind.__mro__):
                 return self._space
             if "__deepcopy__" in kind.__dict__:
                 self.is_complete = False
@@ -211,7 +219,7 @@ class Copier:
         return new
 
     def _list_subclass(self, value: Any, memo: Memo) -> Any:
-        new = type(value).__new__(type(value))
+        new = list.__new__(type(value))
         memo[id(value)] = new
         new.extend([self._copy(entry, memo) for entry in value])
         self._attributes(value, new, memo)
@@ -370,10 +378,21 @@ class Copier:
         try:
             new = copy.deepcopy(value, memo)
         except Exception as error:
-            name = f"{kind.__module__}.{kind.__qualname__}"
+            name = f"{module_of(kind)}.{kind.__qualname__}".lstrip(".")
             raise CannotCopyError(f"a {name}, which cannot be copied ({error})") from error
         memo[id(value)] = new
         return new
+
+
+def is_python_class(kind: type) -> bool:
+    """Whether instances consist of attributes alone: they have room for nothing that compiled code would store."""
+    fields = len(list(_slots(kind))) + (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0)
+    return bool(kind.__flags__ & _HEAP_TYPE) and kind.__basicsize__ == object.__basicsize__ + _POINTER * fields
+
+
+def module_of(kind: type) -> str:
+    """Returns the name of the module of a class; some compiled ones have none."""
+    return getattr(kind, "__module__", "") or ""
 
 
 def _is(one: Any, other: Any) -> bool:
@@ -388,3 +407,48 @@ def _slots(kind: type) -> Iterator[str]:
                 yield (
                     f"_{each.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
                 )
+
+
+def reached(environment: Any) -> Iterator[Any]:
+    """Yields the objects that are reached through attributes, containers and closures, each once."""
+    seen: dict[int, Any] = {}
+    waiting = deque([environment])
+    while waiting:
+        value = waiting.popleft()
+        if type(value) in ATOMS or id(value) in seen or isinstance(value, (type, np.generic, NoGenerator)):
+            continue
+        seen[id(value)] = value
+        yield value
+        if is_generator(value):
+            if isinstance(value, (np.random.Generator, np.random.RandomState)):
+                bits = value.bit_generator if isinstance(value, np.random.Generator) else value._bit_generator
+                seen[id(bits)] = bits  # it would be seeded twice
+            continue
+        waiting.extend(_held(value))
+
+
+def _held(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return [*value.keys(), *value.values(), *getattr(value, "__dict__", {}).values()]
+    if isinstance(value, (list, tuple, set, frozenset, deque)):
+        return [*value, *getattr(value, "__dict__", {}).values()]
+    if isinstance(value, np.ndarray):
+        return value.reshape(-1).tolist() if value.dtype.hasobject else ()
+    if isinstance(value, types.FunctionType):
+        return map(contents, value.__closure__ or ())
+    if isinstance(value, types.MethodType):
+        return (value.__func__, value.__self__)
+    if isinstance(value, functools.partial):
+        return (value.func, *value.args, *value.keywords.values())
+    held = list(getattr(value, "__dict__", {}).values())
+    for each in type(value).__mro__:
+        names = each.__dict__.get("__slots__", ())
+        held += [getattr(value, name, None) for name in ((names,) if isinstance(names, str) else names)]
+    return held
+
+
+def contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None

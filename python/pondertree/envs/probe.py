@@ -1,4 +1,4 @@
-"""Probes of a method of copying environments: equal results after equal actions, and randomness that can be reseeded."""
+"""Probes of a method of copying environments: equal results after equal actions, reseedable randomness."""
 
 from __future__ import annotations
 

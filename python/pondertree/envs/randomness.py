@@ -9,15 +9,13 @@ from __future__ import annotations
 import random
 import sys
 import types
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pondertree.envs.copying import ATOMS, NoGenerator, is_generator
+from pondertree.envs.copying import contents, is_generator, is_python_class, module_of, reached
 from pondertree.games.state_attributes import frozen
 from pondertree.random import fold
 
@@ -62,7 +60,8 @@ def reseed(generators: Iterable[Any], key: int) -> None:
             if type(bits) is np.random.PCG64:
                 words = seed << 64 | fold(seed, 1)
                 numbers = {"state": words, "inc": (fold(seed, 2) << 64 | fold(seed, 3)) | 1}
-                bits.state = {"bit_generator": "PCG64", "state": numbers, "has_uint32": 0, "uinteger": 0}
+                state: Any = {"bit_generator": "PCG64", "state": numbers, "has_uint32": 0, "uinteger": 0}
+                bits.state = state
             else:
                 bits.state = type(bits)(seed).state
 
@@ -74,20 +73,21 @@ def fingerprint(generators: Iterable[Any]) -> list[Any]:
 
 def global_generators() -> list[Any]:
     """Returns the generators behind the functions of `random` and `numpy.random`."""
-    return [random._inst, np.random.mtrand._rand]  # type: ignore[attr-defined]
+    numpy_random: Any = np.random
+    return [random._inst, numpy_random.mtrand._rand]
 
 
 def own_generators(environment: Any) -> list[Any]:
     """Returns the generators that are reached through attributes of the environment, in a fixed order."""
-    return [each for each in _reached(environment) if is_generator(each)]
+    return [each for each in reached(environment) if is_generator(each)]
 
 
 def shared_generators(environment: Any) -> list[Any]:
     """Returns the global generators, and those of the classes and modules of the environment's objects."""
     found = {id(each): each for each in global_generators()}
-    classes = {each for value in _reached(environment) for each in type(value).__mro__}
-    modules = {each.__module__ for each in classes}
-    functions = {value.__module__ for value in _reached(environment) if isinstance(value, types.FunctionType)}
+    classes = {each for value in reached(environment) for each in type(value).__mro__}
+    modules = {module_of(each) for each in classes}
+    functions = {value.__module__ for value in reached(environment) if isinstance(value, types.FunctionType)}
     holders: list[Any] = [vars(each) for each in classes]
     holders += [vars(sys.modules[name]) for name in sorted(filter(None, modules | functions)) if name in sys.modules]
     for holder in holders:
@@ -95,21 +95,19 @@ def shared_generators(environment: Any) -> list[Any]:
             if is_generator(value):
                 found[id(value)] = value
             elif isinstance(value, types.FunctionType) and value.__closure__:
-                found.update((id(each), each) for each in map(_contents, value.__closure__) if is_generator(each))
+                found.update((id(each), each) for each in map(contents, value.__closure__) if is_generator(each))
     own = {id(each) for each in own_generators(environment)}
     return [each for key, each in found.items() if key not in own]
 
 
 def has_natives(environment: Any) -> bool:
     """Whether objects of compiled libraries are reached, which may hold random generators of their own."""
-    for value in _reached(environment):
+    for value in reached(environment):
         kind = type(value)
-        if not is_generator(value) and kind.__module__.partition(".")[0] not in _KNOWN_MODULES:
-            try:
-                object.__new__(kind)
-            except TypeError:
-                if not isinstance(value, (dict, list, tuple, set, frozenset, np.ndarray, int, float, str, bytes)):
-                    return True
+        if not is_generator(value) and module_of(kind).partition(".")[0] not in _KNOWN_MODULES:
+            known = (dict, list, tuple, set, frozenset, np.ndarray, int, float, str, bytes)
+            if not is_python_class(kind) and not isinstance(value, known):
+                return True
     return False
 
 
@@ -122,48 +120,3 @@ def preserved(generators: Sequence[Any]) -> Iterator[None]:
     finally:
         for generator, state in zip(generators, states, strict=True):
             set_state(generator, state)
-
-
-def _reached(environment: Any) -> Iterator[Any]:
-    """Yields the objects that are reached through attributes, containers and closures, each once."""
-    seen: dict[int, Any] = {}
-    waiting = deque([environment])
-    while waiting:
-        value = waiting.popleft()
-        if type(value) in ATOMS or id(value) in seen or isinstance(value, (type, np.generic, NoGenerator)):
-            continue
-        seen[id(value)] = value
-        yield value
-        if is_generator(value):
-            if isinstance(value, (np.random.Generator, np.random.RandomState)):
-                bits = value.bit_generator if isinstance(value, np.random.Generator) else value._bit_generator
-                seen[id(bits)] = bits  # it would be seeded twice
-            continue
-        waiting.extend(_held(value))
-
-
-def _held(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return [*value.keys(), *value.values(), *getattr(value, "__dict__", {}).values()]
-    if isinstance(value, (list, tuple, set, frozenset, deque)):
-        return [*value, *getattr(value, "__dict__", {}).values()]
-    if isinstance(value, np.ndarray):
-        return value.reshape(-1).tolist() if value.dtype.hasobject else ()
-    if isinstance(value, types.FunctionType):
-        return map(_contents, value.__closure__ or ())
-    if isinstance(value, types.MethodType):
-        return (value.__func__, value.__self__)
-    if isinstance(value, partial):
-        return (value.func, *value.args, *value.keywords.values())
-    held = list(getattr(value, "__dict__", {}).values())
-    for each in type(value).__mro__:
-        names = each.__dict__.get("__slots__", ())
-        held += [getattr(value, name, None) for name in ((names,) if isinstance(names, str) else names)]
-    return held
-
-
-def _contents(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None

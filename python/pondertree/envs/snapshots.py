@@ -110,6 +110,8 @@ def find_snapshots(
     reasons: dict[str, str] = {}
     for rung in _rungs(env, given, recorder, access, reasons):
         try:
+            if isinstance(rung, Copying):
+                rung.check(env)
             findings = probed(rung, env, access, shared, has_natives=natives)
         except (ProbeError, CannotCopyError) as error:
             reasons[rung.method] = str(error)
@@ -167,6 +169,10 @@ class Copying:
         self._shared = shared
         self._lists_generators = False
         self._newest: Any = None
+
+    def check(self, env: Any) -> None:
+        """Raises `CannotCopyError` if a part of the environment has no copy."""
+        self._copier.check(env)
 
     def adapt(self, env: Any, *, is_random: bool) -> None:
         """Adapts copies to the findings of the probe.
@@ -282,4 +288,6 @@ def _refusal(name: str, reasons: dict[str, str], recorder: Recorder | None) -> S
     advice = "pass snapshot=(save(env) -> token, restore(env, token))"
     if recorder is None:
         advice += ", or env = pondertree.envs.record(env) before env.reset(), so that episodes can be replayed"
+    if "native code" in reasons.get("ale", ""):
+        advice = "make it with repeat_action_probability=0, or " + advice
     return SnapshotError(f"{name} cannot be copied for a search ({tried}). What helps: {advice}", reasons)
