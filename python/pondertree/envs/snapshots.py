@@ -40,6 +40,10 @@ class Snapshots:
         self.is_random = findings.is_random
         """Whether steps draw random numbers: they need a key then."""
         self._drawn = findings.drawn
+        self.is_exclusive = rung.is_exclusive
+        """Whether a restored environment is valid only until the next one is restored."""
+        self.serial = 0
+        """The number of environments restored, if they are exclusive."""
 
     @property
     def method(self) -> str:
@@ -53,8 +57,9 @@ class Snapshots:
     def restore(self, token: Any) -> Any:
         """Returns an environment in the saved state; it may be stepped (by `perform`) without changing the token.
 
-        It is valid until the next one is restored.
+        If snapshots are exclusive, it is valid until the next one is restored.
         """
+        self.serial += self.is_exclusive
         return self._rung.restore(token)
 
     def keep(self, env: Any) -> Any:
@@ -81,7 +86,7 @@ class Snapshots:
 
     def advance(self, token: Any, action: Any, key: int | None = None) -> tuple[Any, Any]:
         """Returns (environment after an action, result of `step`)."""
-        env = self._rung.restore(token)
+        env = self.restore(token)
         return env, self.perform(env, action, key)
 
 
@@ -100,8 +105,8 @@ def find_snapshots(
 
     `name` is that of the environment in messages. `step(env, action)` returns all that a search reads, for comparison;
     `sample_action(env, result, random)` returns an action, or None at the end of an episode; `reset(env, seed)` returns
-    what `step` does. `first` is the result that led to the present state, if it is known. `random` overrides whether
-    steps are random.
+    what `step` does. `first` is the result that led to the present state, if it is known. `random=True`
+    makes steps random whatever the probe finds.
     """
     access = Access(step, sample_action, reset, first)
     recorder = recorder_of(env)
@@ -120,8 +125,8 @@ def find_snapshots(
         except Exception as error:
             reasons[rung.method] = f"{type(error).__name__}: {error}"
         else:
-            if random is not None:
-                findings = findings._replace(is_random=random)
+            if random:
+                findings = findings._replace(is_random=True)
             if isinstance(rung, Copying):
                 rung.adapt(env, is_random=findings.is_random)
             return Snapshots(rung, name, access, findings)
