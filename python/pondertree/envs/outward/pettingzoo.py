@@ -45,6 +45,8 @@ class GameEnvironment(AECEnv):
         self.game = HostedGame(factory, observe)
         info = self.game.info
         self.metadata = {"name": f"pondertree_{info.name}", "render_modes": ["ansi"], "is_parallelizable": False}
+        self.results_only = not info.has_rewards
+        """Whether agents get rewards at the end alone, from -1 to 1."""
         self.render_mode = as_render_mode(render_mode)
         self.illegal_reward = as_illegal_reward(illegal_reward)
         self.possible_agents = [f"player_{player}" for player in range(info.num_players)]
