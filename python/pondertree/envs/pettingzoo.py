@@ -71,8 +71,7 @@ def from_pettingzoo(
     )
     copied = snapshots.restore(snapshots.save(env))
     try:
-        owes = copied.agents and table.is_done(copied, copied.agent_selection)
-        reading = snapshots.perform(copied, None) if owes else table.read(copied)
+        reading = snapshots.perform(copied, None) if table.owes_none(copied) else table.read(copied)
     except PondertreeError:
         raise
     except Exception as error:

@@ -49,46 +49,55 @@ class AgentTable:
         self.outcomes = [(outcome, 1.0 / samples) for outcome in range(samples)]
         self.numbers = list(range(samples))
         self.nothing = (0.0,) * len(self.agents)
+        # The environment that was read last, and its legal actions.
+        self._last: tuple[Any, list[int]] = (None, [])
         self._index = {agent: index for index, agent in enumerate(self.agents)}
         self.actions: list[Actions] = [
             read_actions(env.action_space(agent), f"{name} ({agent})") for agent in self.agents
         ]
         self.num_actions = max(each.count for each in self.actions)
         self.views = [_view_of(env.observation_space(agent), name) for agent in self.agents]
+        self._wrappers = _plain_wrappers(env)
 
     def call(self, player: int, action: int | None) -> str:
         """Returns the name of a step in messages, with the environment's own action."""
         given = None if action is None else self.actions[player].decode(action)
         return f"{self.name}.step({given}) of {self.agents[player]}"
 
-    @staticmethod
-    def is_done(env: Any, agent: Any) -> bool:
-        """Whether the episode of an agent is over."""
-        return bool(env.terminations[agent] or env.truncations[agent])
+    def owes_none(self, env: Any) -> bool:
+        """Whether the selected agent's episode is over, so that it waits for `step(None)`."""
+        held = self._holder(env)
+        return bool(held.agents) and _is_done(held)
 
     def step(self, env: Any, action: int | None) -> Reading:
         """Performs an action, or None for an agent whose episode is over, and the None actions after it."""
-        if not env.agents:
+        held = self._holder(env)
+        if not held.agents:
             raise UsageError(f"{self.name}: the episode is over")
         totals = [0.0] * len(self.agents)
         truncated = False
         if action is not None:
-            env.step(self.actions[self._player(env)].decode(action))
-            self._add_rewards(env, totals)
+            player = self._player(held)
+            if self._last[0] is env and action not in self._last[1]:
+                # Only a probe repeats actions where they may be illegal.
+                raise InvalidActionError(f"action {action} is not allowed")
+            env.step(self.actions[player].decode(action))
+            self._add_rewards(held, totals)
         for _ in range(len(self.agents) + 1):
-            if not env.agents or not self.is_done(env, env.agent_selection):
+            if not held.agents or not _is_done(held):
                 return self.read(env, tuple(totals), truncated)
-            truncated = truncated or bool(env.truncations[env.agent_selection])
+            truncated = truncated or bool(held.truncations[held.agent_selection])
             env.step(None)
-            self._add_rewards(env, totals)
+            self._add_rewards(held, totals)
         raise GameContractError(f"{self.name}.step(None) does not remove an agent whose episode is over")
 
     def read(self, env: Any, rewards: tuple[float, ...] | None = None, truncated: bool = False) -> Reading:
         """Reads an environment whose selected agent is to act, or in which all are done."""
+        held = self._holder(env)
         rewards = self.nothing if rewards is None else rewards
-        if not env.agents:
+        if not held.agents:
             return Reading(OVER, [], rewards, None, truncated)
-        player = self._player(env)
+        player = self._player(held)
         agent = self.agents[player]
         observation = env.observe(agent)
         mask = None
@@ -96,9 +105,10 @@ class AgentTable:
             mask = observation.get("action_mask")
             observation = observation.get("observation")
         if mask is None:
-            info = env.infos.get(agent)
+            info = held.infos.get(agent)
             mask = info.get("action_mask") if isinstance(info, dict) else None
         legal = self.actions[player].all if mask is None else self._allowed(mask, player)
+        self._last = env, legal
         return Reading(player, legal, rewards, observation, truncated)
 
     def reset(self, env: Any, seed: int) -> Reading:
@@ -109,13 +119,23 @@ class AgentTable:
     def sample_action(self, env: Any, reading: Reading | None, random: Random) -> int | None:
         """Returns a random legal action; None at the end of an episode."""
         if reading is None:
-            if not env.agents or self.is_done(env, env.agent_selection):
+            held = self._holder(env)
+            if not held.agents or _is_done(held):
                 return None
             reading = self.read(env)
         return None if reading.player == OVER else reading.legal[random.below(len(reading.legal))]
 
-    def _player(self, env: Any) -> int:
-        agent = env.agent_selection
+    def _holder(self, env: Any) -> Any:
+        """Returns the object that has the attributes `agents`, `rewards` and so on.
+
+        PettingZoo's own wrappers only pass them on, which takes a microsecond per wrapper and attribute.
+        """
+        for _ in range(self._wrappers):
+            env = env.env
+        return env
+
+    def _player(self, held: Any) -> int:
+        agent = held.agent_selection
         try:
             return self._index[agent]
         except KeyError:
@@ -123,9 +143,10 @@ class AgentTable:
                 f"{self.name} selected the agent {agent!r}, which is not in possible_agents: {shown(list(self.agents))}"
             ) from None
 
-    def _add_rewards(self, env: Any, totals: list[float]) -> None:
-        for agent, reward in env.rewards.items():
-            totals[self._index[agent]] += float(reward)
+    def _add_rewards(self, held: Any, totals: list[float]) -> None:
+        for agent, reward in held.rewards.items():
+            if reward:  # also NaN
+                totals[self._index[agent]] += float(reward)
 
     def _allowed(self, mask: Any, player: int) -> list[int]:
         """Returns the actions that a mask allows."""
@@ -138,7 +159,9 @@ class AgentTable:
         if flags.shape != (count,):
             raise GameContractError(f"{source} has shape {flags.shape}, but there are {count} actions")
         legal: list[int] = flags.nonzero()[0].tolist()
-        if flags.dtype != np.bool_ and not (flags[legal] == 1).all():
+        # Masks are bytes, as a rule.
+        ones = flags.tobytes().count(1) if flags.dtype.itemsize == 1 else np.count_nonzero(flags == 1)
+        if ones != len(legal):
             wrong = next(each for each in flags.tolist() if each not in (0, 1))
             raise GameContractError(f"{source} has {wrong!r}: it must be 1 for what is allowed and 0 for the rest")
         if not legal:
@@ -304,12 +327,13 @@ class ZooState:
             if env is None or self._serial != snapshots.serial:
                 raise UsageError("a state of in_place() plays once, and before any other state of its environment")
         reading = self._perform(env, action, key)
-        if any(reading.rewards):
+        is_rewarded = any(reading.rewards)
+        if is_rewarded:
             reading = self._weighed(reading, action)
-        new = type(self)._of(table, reading, self._key if key is None else key)
+        new = self._of(table, reading, self._key if key is None else key)
         new._weight = self._weight * table.discount
         new.steps = self.steps + 1
-        new.totals = tuple(map(float.__add__, self.totals, reading.rewards))
+        new.totals = tuple(map(float.__add__, self.totals, reading.rewards)) if is_rewarded else self.totals
         if not new.is_terminal:
             if self._token is None:
                 new._env, new._serial = env, self._serial
@@ -399,6 +423,23 @@ def state_class(results_only: bool, is_random: bool) -> type[ZooState]:
     if is_random:
         return RandomZooState if results_only else RandomZooRewardState
     return ZooState if results_only else ZooRewardState
+
+
+def _is_done(held: Any) -> bool:
+    """Whether the episode of the selected agent is over."""
+    agent = held.agent_selection
+    return bool(held.terminations[agent] or held.truncations[agent])
+
+
+def _plain_wrappers(env: Any) -> int:
+    """Returns the number of wrappers, if all are PettingZoo's own; else 0."""
+    count = 0
+    while (inner := getattr(env, "__dict__", {}).get("env")) is not None:
+        if not type(env).__module__.startswith("pettingzoo.utils.wrappers"):
+            return 0
+        env = inner
+        count += 1
+    return count
 
 
 def _view_of(space: Any, name: str) -> View | str:
