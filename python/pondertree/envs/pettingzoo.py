@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import secrets
-from typing import Any, Final
+import weakref
+from typing import Any, Final, NamedTuple
 
 from pondertree import validation
 from pondertree.config import discount_factor
-from pondertree.envs.pettingzoo_state import SAMPLES, AgentTable, ZooState, state_class
+from pondertree.envs.pettingzoo_state import NOTHING, SAMPLES, AgentTable, ZooState, state_class
 from pondertree.envs.snapshots import Given, find_snapshots
-from pondertree.errors import GameContractError, InvalidArgumentError, PondertreeError, UsageError
+from pondertree.errors import GameContractError, GameOverError, InvalidArgumentError, PondertreeError, UsageError
 from pondertree.optional import require
 from pondertree.random import fold
 from pondertree.validation import shown
@@ -43,7 +45,8 @@ def from_pettingzoo(
     - `snapshot`: `(save(env) -> token, restore(env, token))`, for an environment that cannot be copied otherwise.
     - `discount`: factor of rewards per action from here on.
     - `seed`: of the samples of random steps; drawn if it is None.
-    - `random`: whether steps are random; None takes what the probe finds.
+    - `random`: whether steps are random; None takes what the probe finds. False makes the numbers that a step draws a
+      function of the actions before it.
     - `samples`: number of equally likely outcomes of a random step.
     - `perfect_information`: True searches an environment of hidden information or simultaneous moves as if all were
       open. Otherwise those are refused: a copy shows a search the cards of every agent.
@@ -55,28 +58,63 @@ def from_pettingzoo(
         _refuse_hidden(env, name)
     if not hasattr(env, "agent_selection"):
         raise UsageError(f"{name} has no state yet: call env.reset() first")
+    if not env.agents:
+        raise GameOverError(f"the episode of {name} is over: there is nothing to search")
     discount = discount_factor(discount, "discount")
     samples = validation.whole_number(samples, "samples", least=1, most=65_535)
     results_only = _results_only(env, name, validation.optional_flag(results_only, "results_only"), discount)
     key = secrets.randbits(63) if seed is None else validation.whole_number(seed, "seed")
-    table = AgentTable(env, name, discount=discount, samples=samples, results_only=results_only)
-    snapshots = table.snapshots = find_snapshots(
-        env,
-        name,
-        step=table.step,
-        sample_action=table.sample_action,
-        given=snapshot,
-        reset=table.reset,
-        random=validation.optional_flag(random, "random"),
+    table = _probed_table(
+        env, name, _Options(discount, samples, results_only, snapshot, validation.optional_flag(random, "random"))
     )
+    snapshots = table.snapshots
     copied = snapshots.restore(snapshots.save(env))
     try:
-        reading = snapshots.perform(copied, None) if table.owes_none(copied) else table.read(copied)
+        reading = snapshots.perform(copied, NOTHING) if table.owes_none(copied) else table.read(copied)
     except PondertreeError:
         raise
     except Exception as error:
         raise GameContractError(f"{name} cannot be read: {type(error).__name__}: {error}") from error
-    return state_class(results_only, snapshots.is_random).first(table, copied, reading, fold(key, 0))
+    kind = state_class(results_only, snapshots.is_random and random is not False)
+    return kind.first(table, copied, reading, fold(key, 0))
+
+
+class _Options(NamedTuple):
+    """The options of `from_pettingzoo` on which a table depends."""
+
+    discount: float
+    samples: int
+    results_only: bool
+    snapshot: Given | None
+    random: bool | None
+
+
+#: Tables by environment, since probes take longer than short searches: a player calls `from_pettingzoo` at every move.
+_tables: weakref.WeakKeyDictionary[Any, tuple[_Options, AgentTable]] = weakref.WeakKeyDictionary()
+
+
+def _probed_table(env: Any, name: str, options: _Options) -> AgentTable:
+    """Returns the table of an environment, whose way of copying was probed."""
+    with contextlib.suppress(KeyError, TypeError):  # environments without a hash are probed each time
+        known, table = _tables[env]
+        if known == options:
+            return table
+    table = AgentTable(env, name, discount=options.discount, samples=options.samples, results_only=options.results_only)
+    table.snapshots = find_snapshots(
+        env,
+        name,
+        step=table.step,
+        sample_action=table.sample_action,
+        given=options.snapshot,
+        reset=table.reset,
+        random=options.random,
+    )
+    table.is_probed = False
+    # A replay belongs to one episode.
+    if not table.snapshots.is_exclusive:
+        with contextlib.suppress(TypeError):
+            _tables[env] = options, table
+    return table
 
 
 def _checked_name(env: Any) -> str:

@@ -21,6 +21,8 @@ from pondertree.validation import shown
 SAMPLES: Final = 16
 #: The player of a reading when the episodes of all agents are over.
 OVER: Final = -1
+#: The action where the selected agent's episode is over, so that it owes None.
+NOTHING: Final = -1
 
 
 class Reading(NamedTuple):
@@ -39,6 +41,8 @@ class Reading(NamedTuple):
 class AgentTable:
     """The agents of an environment, their spaces, and how they are stepped and read."""
 
+    #: Tools, which are no part of a state.
+    is_shared_by_states = True
     snapshots: Snapshots
 
     def __init__(self, env: Any, name: str, *, discount: float, samples: int, results_only: bool) -> None:
@@ -49,8 +53,8 @@ class AgentTable:
         self.outcomes = [(outcome, 1.0 / samples) for outcome in range(samples)]
         self.numbers = list(range(samples))
         self.nothing = (0.0,) * len(self.agents)
-        # The environment that was read last, and its legal actions.
-        self._last: tuple[Any, list[int]] = (None, [])
+        self.is_probed = True
+        """Whether the way of copying is being probed, which repeats actions where they may be illegal."""
         self._index = {agent: index for index, agent in enumerate(self.agents)}
         self.actions: list[Actions] = [
             read_actions(env.action_space(agent), f"{name} ({agent})") for agent in self.agents
@@ -59,27 +63,25 @@ class AgentTable:
         self.views = [_view_of(env.observation_space(agent), name) for agent in self.agents]
         self._wrappers = _plain_wrappers(env)
 
-    def call(self, player: int, action: int | None) -> str:
+    def call(self, player: int, action: int) -> str:
         """Returns the name of a step in messages, with the environment's own action."""
-        given = None if action is None else self.actions[player].decode(action)
-        return f"{self.name}.step({given}) of {self.agents[player]}"
+        return f"{self.name}.step({self.actions[player].decode(action)}) of {self.agents[player]}"
 
     def owes_none(self, env: Any) -> bool:
         """Whether the selected agent's episode is over, so that it waits for `step(None)`."""
         held = self._holder(env)
         return bool(held.agents) and _is_done(held)
 
-    def step(self, env: Any, action: int | None) -> Reading:
-        """Performs an action, or None for an agent whose episode is over, and the None actions after it."""
+    def step(self, env: Any, action: int) -> Reading:
+        """Performs an action (`NOTHING` if only None actions are owed), and the None actions after it."""
         held = self._holder(env)
         if not held.agents:
             raise UsageError(f"{self.name}: the episode is over")
         totals = [0.0] * len(self.agents)
         truncated = False
-        if action is not None:
+        if action != NOTHING:
             player = self._player(held)
-            if self._last[0] is env and action not in self._last[1]:
-                # Only a probe repeats actions where they may be illegal.
+            if self.is_probed and action not in self.read(env).legal:
                 raise InvalidActionError(f"action {action} is not allowed")
             env.step(self.actions[player].decode(action))
             self._add_rewards(held, totals)
@@ -108,7 +110,6 @@ class AgentTable:
             info = held.infos.get(agent)
             mask = info.get("action_mask") if isinstance(info, dict) else None
         legal = self.actions[player].all if mask is None else self._allowed(mask, player)
-        self._last = env, legal
         return Reading(player, legal, rewards, observation, truncated)
 
     def reset(self, env: Any, seed: int) -> Reading:
@@ -120,8 +121,10 @@ class AgentTable:
         """Returns a random legal action; None at the end of an episode."""
         if reading is None:
             held = self._holder(env)
-            if not held.agents or _is_done(held):
+            if not held.agents:
                 return None
+            if _is_done(held):
+                return NOTHING
             reading = self.read(env)
         return None if reading.player == OVER else reading.legal[random.below(len(reading.legal))]
 
@@ -256,8 +259,8 @@ class ZooState:
 
     @property
     def is_random(self) -> bool:
-        """Whether steps of the environment are random, so that a chance node follows every action."""
-        return self._table.snapshots.is_random
+        """Whether a chance node follows every action, since steps of the environment are random."""
+        return False
 
     def legal_actions(self) -> list[int]:
         """Returns the actions that the mask of the agent to act allows; all without a mask."""
@@ -276,7 +279,9 @@ class ZooState:
     def play(self, action: int) -> Self:
         """Returns the state after an action."""
         self._check(action)
-        return self._step(action, None)
+        # With random=False the numbers of a step are fixed, but not those that the environment itself will draw.
+        key = fold(self._key, action) if self._table.snapshots.is_random else None
+        return self._step(action, key)
 
     def in_place(self) -> Self:
         """Returns this state for one line of play: `play` steps one environment, and only the newest state plays on.
@@ -390,6 +395,11 @@ class RandomZooState(ZooState):
     """
 
     __slots__ = ()
+
+    @property
+    def is_random(self) -> bool:
+        """Whether a chance node follows every action."""
+        return True
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
         """Returns the samples of a chance node with their probabilities."""
