@@ -13,7 +13,7 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.env_util import make_vec_env
 
 import pondertree
-from pondertree.envs.outward import as_gymnasium
+from pondertree.envs import as_gymnasium
 from pondertree.games import TicTacToe
 
 STEPS = 32_768

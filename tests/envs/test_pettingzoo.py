@@ -17,7 +17,7 @@ from tests.support.chance_games import Race
 
 import pondertree
 from pondertree import CHANCE, GameContractError, InvalidActionError, InvalidArgumentError, UsageError
-from pondertree.envs.outward import as_pettingzoo
+from pondertree.envs import as_pettingzoo, from_pettingzoo
 from pondertree.evaluators import Uniform
 from pondertree.games import ConnectFour, Othello, TicTacToe
 from pondertree.random import Random
@@ -29,7 +29,6 @@ pettingzoo = pytest.importorskip("pettingzoo")
 from tests.support.zoo_environments import Continuous, Dice, Faulty, Survivors  # noqa: E402 (after the package it needs)
 
 from pondertree.envs import pettingzoo as adapter  # noqa: E402
-from pondertree.envs.pettingzoo import from_pettingzoo  # noqa: E402
 
 
 class Ordered(TabularGame):

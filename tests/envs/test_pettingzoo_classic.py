@@ -18,7 +18,7 @@ pettingzoo = pytest.importorskip("pettingzoo")
 for package in ("pygame", "rlcard", "shimmy", "pyspiel", "chess"):
     pytest.importorskip(package, reason="PettingZoo's extra 'classic'")
 
-from pondertree.envs.pettingzoo import from_pettingzoo  # noqa: E402 (after the package it needs)
+from pondertree.envs import from_pettingzoo  # noqa: E402 (after the packages it needs)
 
 #: Environments that are searched, with their number of actions.
 SEARCHED = {"chess-v6": 4672, "connect_four-v3": 7, "go-v5": 362, "tictactoe-v3": 9}

@@ -12,7 +12,7 @@ from tests.support.chance_games import Race
 
 import pondertree
 from pondertree import InvalidActionError, InvalidArgumentError, PlayerError, UsageError
-from pondertree.envs.outward import as_gymnasium
+from pondertree.envs import as_gymnasium
 from pondertree.evaluators import Uniform
 from pondertree.games import ConnectFour, Pig, TicTacToe, TwentyFortyEight
 from pondertree.testing.tabular import TabularGame

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.chance_games import Race
 
 from pondertree import GameContractError, InvalidActionError, InvalidArgumentError, UsageError
-from pondertree.envs.outward import as_pettingzoo
+from pondertree.envs import as_pettingzoo
 from pondertree.game import COMPILED
 from pondertree.games import ConnectFour, Pig, TicTacToe, TwentyFortyEight
 from pondertree.testing.tabular import TabularGame
