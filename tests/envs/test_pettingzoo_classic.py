@@ -18,6 +18,8 @@ pettingzoo = pytest.importorskip("pettingzoo")
 for package in ("pygame", "rlcard", "shimmy", "pyspiel", "chess"):
     pytest.importorskip(package, reason="PettingZoo's extra 'classic'")
 
+from pettingzoo.utils.conversions import parallel_to_aec  # noqa: E402
+
 from pondertree.envs import from_pettingzoo  # noqa: E402 (after the packages it needs)
 
 #: Environments that are searched, with their number of actions.
@@ -135,3 +137,20 @@ def test_parallelizable_environments_are_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(env.metadata, "name", "guess_v0")
     with pytest.raises(InvalidArgumentError, match="guess_v0 is parallelizable"):
         from_pettingzoo(env)
+
+
+def test_parallel_environments_are_refused() -> None:
+    """Also in turns, which do not hide what the others have chosen."""
+    parallel = pettingzoo.make("parallel", "classic/rps-v2")
+    parallel.reset(seed=1)
+    with pytest.raises(InvalidArgumentError, match="rps_v2 is a parallel environment, whose agents move at once"):
+        from_pettingzoo(parallel)
+    env = parallel_to_aec(parallel)
+    env.reset(seed=1)
+    env.metadata["name"] = "guess_v0"
+    with pytest.raises(InvalidArgumentError, match="guess_v0 is parallelizable"):
+        from_pettingzoo(env)
+    env.step(0)
+    state = from_pettingzoo(env, perfect_information=True, discount=0.5)
+    result = pondertree.UCT(200, seed=1, normalize="tree").run(state)
+    assert result.action == 1  # paper, since the search knows of the rock

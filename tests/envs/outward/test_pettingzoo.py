@@ -132,6 +132,26 @@ def test_copies_continue_alike() -> None:
     assert env.game_state != other.game_state
 
 
+class Dealt(Race):
+    """A race whose first roll is dealt before any decision, and whose states all pay their steps."""
+
+    def rewards(self) -> list[float]:
+        return [1.0 + self.places[0], -2.0]
+
+
+def test_rewards_before_the_first_decision_come_with_the_first_step() -> None:
+    """PettingZoo has none before it. What the start itself says is no reward of a move."""
+    env = as_pettingzoo(lambda: Dealt(rolling=True))
+    env.reset(seed=1)
+    steps = env.game_state.places[0]
+    assert env.agent_selection == "player_1"
+    assert env.last()[1] == 0.0
+    env.step(0)
+    assert env.rewards == {"player_0": 2.0 * (1.0 + steps), "player_1": -4.0}
+    env.step(0)
+    assert env.rewards == {"player_0": 2.0 + steps, "player_1": -2.0}
+
+
 def test_rewards_of_every_move_reach_the_agent() -> None:
     env = as_pettingzoo(TwentyFortyEight)
     env.reset(seed=2)
