@@ -210,7 +210,9 @@ class _Probe:
                 except Exception:
                     return
                 reseed(own_generators(env), PROBE)
-                lines.append(self._line(env, starts[-1], PROBE_STEPS, lines[0].actions if lines else None))
+                actions = lines[0].actions if lines else None
+                length = PROBE_STEPS if actions is None else len(actions)  # an episode may end earlier
+                lines.append(self._line(env, starts[-1], length, actions))
             if same(*starts) and _difference(*lines) is not None:
                 raise ProbeError(
                     "its steps are random, and only reset(seed) seeds them: random numbers inside native code can "
