@@ -230,6 +230,24 @@ def test_discount_weighs_rewards_from_here() -> None:
     assert len(set(plain.totals)) == 2
 
 
+class Observed(Survivors):
+    """Counts observations."""
+
+    count = 0
+
+    def observe(self, agent: str) -> Any:
+        Observed.count += 1
+        return super().observe(agent)
+
+
+def test_step_observes_once() -> None:
+    """A probe looks again before each action, a search does not."""
+    state = from_pettingzoo(at_start(Observed()))
+    Observed.count = 0
+    state.play(0).play(1)
+    assert Observed.count == 2
+
+
 def test_environment_is_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """At every move of an episode the state is that of now, and the probe is that of the first."""
     calls = []

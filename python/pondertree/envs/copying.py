@@ -32,7 +32,7 @@ Handler = Callable[[Any, Memo], Any]
 ATOMS: Final = frozenset(
     {
         int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, slice,
-        types.BuiltinFunctionType, types.ModuleType, types.CodeType, types.MappingProxyType, types.GetSetDescriptorType,
+        types.ModuleType, types.CodeType, types.MappingProxyType, types.GetSetDescriptorType,
         np.dtype, np.ufunc, re.Pattern, decimal.Decimal, fractions.Fraction,
     }
 )  # fmt: skip
@@ -141,6 +141,7 @@ class Copier:
             np.ndarray: self._array,
             types.FunctionType: self._function,
             types.MethodType: self._method,
+            types.BuiltinMethodType: self._builtin_method,
             types.CellType: self._cell,
             functools.partial: self._partial,
             weakref.ref: self._reference,
@@ -316,6 +317,14 @@ class Copier:
     def _method(self, value: types.MethodType, memo: Memo) -> Any:
         return types.MethodType(self._copy(value.__func__, memo), self._copy(value.__self__, memo))
 
+    def _builtin_method(self, value: Any, memo: Memo) -> Any:
+        """Binds a method of a compiled object, such as `random.Random(1).random`, to the copy of the object."""
+        owner = value.__self__
+        if owner is None or isinstance(owner, (types.ModuleType, type)):
+            return value
+        new = self._copy(owner, memo)
+        return value if new is owner else getattr(new, value.__name__)
+
     def _partial(self, value: functools.partial[Any], memo: Memo) -> Any:
         arguments = [self._copy(each, memo) for each in value.args]
         new = functools.partial(self._copy(value.func, memo), *arguments, **self._dict(value.keywords, memo))
@@ -438,6 +447,8 @@ def _held(value: Any) -> Iterable[Any]:
         return map(contents, value.__closure__ or ())
     if isinstance(value, types.MethodType):
         return (value.__func__, value.__self__)
+    if isinstance(value, types.BuiltinMethodType):
+        return () if isinstance(value.__self__, types.ModuleType) else (value.__self__,)
     if isinstance(value, functools.partial):
         return (value.func, *value.args, *value.keywords.values())
     held = list(getattr(value, "__dict__", {}).values())

@@ -28,6 +28,9 @@ SAMPLES = 16
 class EnvironmentGame:
     """What the states of an environment have in common."""
 
+    is_shared_by_states = True
+    """Whether comparisons of states go by identity."""
+
     def __init__(
         self, name: str, snapshots: Snapshots, actions: Actions, view: View | str, discount: float, samples: int
     ) -> None:
