@@ -17,7 +17,8 @@ from tests.support.chance_games import Race
 
 import pondertree
 from pondertree import CHANCE, GameContractError, InvalidActionError, InvalidArgumentError, UsageError
-from pondertree.envs import as_pettingzoo, from_pettingzoo
+from pondertree.envs import as_pettingzoo, from_pettingzoo, record, wrap
+from pondertree.errors import SnapshotError
 from pondertree.evaluators import Uniform
 from pondertree.games import ConnectFour, Othello, TicTacToe
 from pondertree.random import Random
@@ -26,7 +27,7 @@ from pondertree.testing.tabular import TabularGame
 
 pettingzoo = pytest.importorskip("pettingzoo")
 
-from tests.support.zoo_environments import Continuous, Dice, Faulty, Survivors  # noqa: E402 (after the package it needs)
+from tests.support.zoo_environments import Continuous, Dice, Faulty, Locked, Survivors  # noqa: E402 (after the package it needs)
 
 from pondertree.envs import pettingzoo as adapter  # noqa: E402
 
@@ -286,6 +287,26 @@ def test_snapshots_of_the_user_are_used() -> None:
         pondertree.UCT(50, seed=1).run(from_pettingzoo(env)).visits.tolist()
     )
     assert {"save", "restore"} <= set(calls)
+
+
+def test_recorded_environments_are_replayed() -> None:
+    """Where nothing else is possible, from the seed and the actions of the episode."""
+    with pytest.raises(SnapshotError, match=r"survivors_v0 cannot be copied.*envs\.record\(env\) before"):
+        from_pettingzoo(at_start(Locked()))
+    env, plain = at_start(record(Locked())), at_start(Locked())
+    for action in (1, 0, 2):
+        env.step(action)
+        plain.step(action)
+    state = wrap(env)
+    assert state.snapshot_method == "replay"
+    assert pondertree.UCT(100, seed=1).run(state).visits.sum() == 100
+    for action in (0, 1):
+        state = state.play(action)
+        plain.step(action)
+        env.step(action)
+        assert state.rewards() == list(plain.rewards.values())
+        # Another episode, or another state of this one: a replay is found anew.
+        assert from_pettingzoo(env).play(0).rewards() == state.play(0).rewards()
 
 
 def test_playouts_in_place_equal_plays() -> None:

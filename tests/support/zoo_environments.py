@@ -113,6 +113,18 @@ class Survivors(TestEnvironment):
         return np.array([self.energy[agent] / 9, self.moves / 20, 0, 1], dtype=np.float32)
 
 
+class Locked(Survivors):
+    """Survivors that count in a generator, which has no copy."""
+
+    def start(self) -> None:
+        super().start()
+        self.counter = (number for number in range(1, 1000))
+
+    def move(self, agent: str, action: int) -> None:
+        super().move(agent, action)
+        self.rewards[agent] += 0.125 * next(self.counter)
+
+
 class Dice(TestEnvironment):
     """Two agents: action 0 earns 1; action 1 earns 2.9 on a five or six of a die, else nothing (0.97 on average)."""
 
