@@ -172,8 +172,8 @@ def test_truncation_is_shown() -> None:
 def shown(env: Any) -> Any:
     """What can be seen of an environment, and the state of its random numbers."""
     held = {name: copy.deepcopy(getattr(env, name)) for name in ("agents", "rewards", "terminations", "truncations")}
-    observed = [np.array(env.observe(agent)).tolist() for agent in env.agents]
-    return held, observed, env.agent_selection, repr(env.np_random.bit_generator.state)
+    views = [np.array(env.observe(agent)).tolist() for agent in env.agents]
+    return held, views, env.agent_selection, repr(env.np_random.bit_generator.state)
 
 
 @pytest.mark.parametrize("kind", [Survivors, Dice])
@@ -203,6 +203,24 @@ def test_search_does_not_foresee_random_numbers() -> None:
         env.step(1)
         wins += (state.play(1).play(0).rewards()[0] > 0) == (env.rewards["agent_0"] > 0)
     assert wins < 18  # a copied generator agrees in all
+
+
+def test_samples_have_the_probabilities_of_the_dice() -> None:
+    """A game with chance nodes, whose dice are inside `step` of its environment, and come back as samples."""
+    state = from_pettingzoo(at_start(as_pettingzoo(Race)), seed=6, samples=600).play(1)
+    assert state.to_play == CHANCE
+    outcomes = state.chance_outcomes()
+    assert sum(probability for _, probability in outcomes) == pytest.approx(1.0, abs=1e-9)
+    steps = [6 - round(state.play(outcome).observation()[0]) for outcome, _ in outcomes]
+    shares = {step: steps.count(step) / 600 for step in set(steps)}
+    # Standard deviations are about 0.02.
+    assert shares == pytest.approx({6: 0.5, 4: 0.25, 3: 0.25}, abs=0.07)
+    played = from_pettingzoo(at_start(as_pettingzoo(Race)), seed=6)
+    for _ in range(3):
+        result = pondertree.UCT(300, seed=2).run(played)
+        played = played.play(result.action)
+        played = played.play(3) if played.to_play == CHANCE else played
+    assert result.visits.sum() == 300
 
 
 def test_seed_determines_the_search() -> None:

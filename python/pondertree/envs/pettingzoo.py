@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from pondertree import validation
 from pondertree.config import discount_factor
-from pondertree.envs.pettingzoo_state import NOTHING, SAMPLES, AgentTable, ZooState, state_class
+from pondertree.envs.pettingzoo_agents import NOTHING, AgentTable
+from pondertree.envs.pettingzoo_state import SAMPLES, ZooState, state_class
 from pondertree.envs.snapshots import Given, find_snapshots
 from pondertree.errors import GameContractError, GameOverError, InvalidArgumentError, PondertreeError, UsageError
 from pondertree.optional import require
@@ -97,7 +98,7 @@ def _probed_table(env: Any, name: str, options: _Options) -> AgentTable:
     """Returns the table of an environment, whose way of copying was probed."""
     with contextlib.suppress(KeyError, TypeError):  # environments without a hash are probed each time
         known, table = _tables[env]
-        if known == options:
+        if known == options and table.agents == tuple(env.possible_agents):
             return table
     table = AgentTable(env, name, discount=options.discount, samples=options.samples, results_only=options.results_only)
     table.snapshots = find_snapshots(

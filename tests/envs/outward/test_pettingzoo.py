@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 import warnings
 from collections import Counter
 from typing import Any
@@ -13,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.chance_games import Race
 
-from pondertree import GameContractError, InvalidActionError, InvalidArgumentError, UsageError
-from pondertree.envs import as_pettingzoo
+from pondertree import GameContractError, InvalidActionError, InvalidArgumentError, MissingExtraError, UsageError
+from pondertree.envs import as_pettingzoo, from_pettingzoo
 from pondertree.game import COMPILED
 from pondertree.games import ConnectFour, Pig, TicTacToe, TwentyFortyEight
 from pondertree.testing.tabular import TabularGame
@@ -253,3 +254,10 @@ def test_mistakes_are_named() -> None:
         broken.step(0)
     with pytest.raises(GameContractError, match="results are finite and from -1 to 1"):
         broken.step(0)
+
+
+@pytest.mark.parametrize("call", [lambda: as_pettingzoo(TicTacToe), lambda: from_pettingzoo(object())])
+def test_missing_package_is_named(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pettingzoo", None)
+    with pytest.raises(MissingExtraError, match=r"_pettingzoo needs pettingzoo: .*envs"):
+        call()
