@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
+import weakref
 from typing import Any
 
 import numpy as np
@@ -298,16 +300,7 @@ def from_gymnasium(
     mask = info.get("action_mask") if isinstance(info, dict) else None
     first = None if observation is None else (observation, 0.0, False, False, mask)
     access = _Access(actions, name)
-    snapshots = find_snapshots(
-        env,
-        name,
-        step=access.step,
-        sample_action=access.sample_action,
-        given=snapshot,
-        reset=access.reset,
-        first=first,
-        random=random,
-    )
+    snapshots = _snapshots(env, name, access, snapshot, first, bool(random))
     token = snapshots.save(env)
     if first is None or info is None:
         seen, found_mask = read_first(snapshots, token, access, name, needs_mask=info is None)
@@ -322,6 +315,32 @@ def from_gymnasium(
     kind = RandomGymnasiumState if snapshots.is_random and random is not False else GymnasiumState
     game = EnvironmentGame(name, snapshots, actions, view, discount, samples)
     return kind(game, token, fold(key, 0), legal, observation)
+
+
+#: The snapshots of environments that were probed, and the options of the probe.
+_probed: weakref.WeakKeyDictionary[Any, tuple[Any, Snapshots]] = weakref.WeakKeyDictionary()
+
+
+def _snapshots(env: Any, name: str, access: _Access, given: Given | None, first: Any, random: bool) -> Snapshots:
+    """Returns the snapshots of an environment, which is probed once; a replay belongs to one episode."""
+    with contextlib.suppress(KeyError, TypeError):  # environments without a hash are probed each time
+        options, snapshots = _probed[env]
+        if options == (given, random):
+            return snapshots
+    snapshots = find_snapshots(
+        env,
+        name,
+        step=access.step,
+        sample_action=access.sample_action,
+        given=given,
+        reset=access.reset,
+        first=first,
+        random=random,
+    )
+    if snapshots.method != "replay":
+        with contextlib.suppress(TypeError):
+            _probed[env] = (given, random), snapshots
+    return snapshots
 
 
 class _Access:
