@@ -12,7 +12,7 @@ gymnasium = pytest.importorskip("gymnasium")
 from tests.support import hidden_randomness as hidden  # noqa: E402 (after the packages it needs)
 
 import pondertree  # noqa: E402
-from pondertree import AlphaZero, Gumbel, UCT  # noqa: E402
+from pondertree import UCT, AlphaZero, Gumbel  # noqa: E402
 from pondertree.envs import from_gymnasium, record, wrap  # noqa: E402
 from pondertree.envs.gymnasium_state import EnvironmentGame  # noqa: E402
 from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError  # noqa: E402

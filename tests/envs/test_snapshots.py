@@ -21,7 +21,7 @@ from pondertree.errors import GameContractError, SnapshotError  # noqa: E402
 
 
 def started(kind: Any, actions: int = 3, *, recorded: bool = False) -> Any:
-    env = record(kind()) if recorded else kind()
+    env = record(kind(), make=kind) if recorded else kind()
     env.reset(seed=5)
     for _ in range(actions):
         env.step(1)
@@ -104,10 +104,9 @@ def test_recorded_environment_is_replayed() -> None:
     env = started(hidden.Registered, 1, recorded=True)
     state = from_gymnasium(env, seed=1)
     assert state.snapshot_method == "replay"
-    other = started(hidden.Registered, 1)
     for action in (0, 0, 1):
         state = state.play(action)
-        assert same(other.step(action)[0], state.observation())
+        assert same(env.step(action)[0], state.observation())
     with pytest.raises(SnapshotError, match="replay: the recorded episode replayed gave"):
         from_gymnasium(started(hidden.SystemNoise, recorded=True))
 

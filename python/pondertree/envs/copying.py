@@ -82,6 +82,27 @@ class NoGenerator:
 NO_GENERATOR: Final = NoGenerator()
 
 
+class PendingGenerator:
+    """The generator of an environment that has not been used: created from its key at the first use.
+
+    Gymnasium would create it from the operating system's entropy.
+    """
+
+    __slots__ = ("index", "key", "made")
+
+    def __init__(self, key: int = 0, index: int = 0) -> None:
+        self.key = key
+        self.index = index
+        self.made: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self.made is None:
+            self.made = np.random.default_rng([self.key, self.index])
+        return getattr(self.made, name)
+
+
 class _NoSeed(np.random.bit_generator.ISeedSequence):
     """Seeds a generator whose state is set next; NumPy's own seeding takes several microseconds."""
 
@@ -94,6 +115,10 @@ _NO_SEED: Final[Any] = _NoSeed()
 
 def copy_generator(generator: Any) -> Any:
     """Returns a random generator in the same state."""
+    if isinstance(generator, PendingGenerator):
+        pending = PendingGenerator(generator.key, generator.index)
+        pending.made = None if generator.made is None else copy_generator(generator.made)
+        return pending
     if isinstance(generator, random.Random):
         new = type(generator)()
         new.setstate(generator.getstate())
@@ -115,7 +140,7 @@ def copy_generator(generator: Any) -> Any:
 def is_generator(value: Any) -> bool:
     """Whether a value is a random generator with a state; the operating system's has none."""
     return isinstance(
-        value, (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+        value, (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator, PendingGenerator)
     ) and not isinstance(value, random.SystemRandom)
 
 
@@ -376,7 +401,7 @@ class Copier:
                 if self.sealed:
                     entry = NO_GENERATOR
                 else:
-                    entry = np.random.Generator(np.random.PCG64(_NO_SEED))
+                    entry = PendingGenerator()
                     self.generators.append(entry)
             target[name] = entry
         if "render_mode" in target:

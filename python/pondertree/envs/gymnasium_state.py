@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
+import weakref
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from pondertree.envs.snapshots import Given, Snapshots, find_snapshots
 from pondertree.envs.spaces import View, view_of
 from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, UsageError
 from pondertree.game import CHANCE
+from pondertree.games.chance import EqualOutcomes
 from pondertree.optional import require
 from pondertree.random import Random, fold
 
@@ -40,7 +43,7 @@ class EnvironmentGame:
         self.actions = actions
         self.view = view
         self.discount = discount
-        self.outcomes = [(outcome, 1.0 / samples) for outcome in range(samples)]
+        self.outcomes = EqualOutcomes.of(samples)
         self.numbers = list(range(samples))
 
     def call(self, action: int) -> str:
@@ -179,8 +182,10 @@ class GymnasiumState:
     def _copied(self, env: Any) -> GymnasiumState:
         """Returns this state with an environment of its own, which `play` steps."""
         new = object.__new__(type(self))
-        for name in GymnasiumState.__slots__:
-            setattr(new, name, getattr(self, name))
+        new._game, new._key, new._legal, new._observation = self._game, self._key, self._legal, self._observation
+        new._reward, new._weight, new._pending = self._reward, self._weight, self._pending
+        new.is_terminal, new.steps, new.to_play = self.is_terminal, self.steps, self.to_play
+        new.total, new.truncated = self.total, self.truncated
         new._env, new._token, new._serial = env, None, self._game.snapshots.serial
         return new
 
@@ -224,7 +229,8 @@ class RandomGymnasiumState(GymnasiumState):
     """A state of an environment whose steps are random: after an action comes a chance node.
 
     Its outcomes are equally likely samples of the random numbers of the step. They are functions of the seed and the
-    actions and outcomes so far, and independent of the numbers that the environment itself will draw.
+    outcomes so far, and independent of the numbers that the environment itself will draw. All actions of a state have
+    the same samples (common random numbers), so that they are compared under equal luck.
     """
 
     __slots__ = ()
@@ -234,7 +240,7 @@ class RandomGymnasiumState(GymnasiumState):
         """Whether steps of the environment are random, so that a chance node follows every action."""
         return True
 
-    def chance_outcomes(self) -> list[tuple[int, float]]:
+    def chance_outcomes(self) -> EqualOutcomes:
         """Returns the samples of a chance node with their probabilities."""
         return self._game.outcomes
 
@@ -247,7 +253,7 @@ class RandomGymnasiumState(GymnasiumState):
         if self._pending is not None:
             if action not in self._game.numbers:
                 raise InvalidActionError(f"outcome {action} is not one of {self._game.numbers}")
-            return self._step(self._pending, fold(fold(self._key, self._pending), action))
+            return self._step(self._pending, fold(self._key, action))
         self._check(action)
         new = self._copied(self._env)
         new._token, new._serial, new._pending, new.to_play, new._reward = self._token, self._serial, action, CHANCE, 0.0
@@ -294,16 +300,7 @@ def from_gymnasium(
     mask = info.get("action_mask") if isinstance(info, dict) else None
     first = None if observation is None else (observation, 0.0, False, False, mask)
     access = _Access(actions, name)
-    snapshots = find_snapshots(
-        env,
-        name,
-        step=access.step,
-        sample_action=access.sample_action,
-        given=snapshot,
-        reset=access.reset,
-        first=first,
-        random=random,
-    )
+    snapshots = _snapshots(env, name, access, snapshot, first, bool(random))
     token = snapshots.save(env)
     if first is None or info is None:
         seen, found_mask = read_first(snapshots, token, access, name, needs_mask=info is None)
@@ -318,6 +315,32 @@ def from_gymnasium(
     kind = RandomGymnasiumState if snapshots.is_random and random is not False else GymnasiumState
     game = EnvironmentGame(name, snapshots, actions, view, discount, samples)
     return kind(game, token, fold(key, 0), legal, observation)
+
+
+#: The snapshots of environments that were probed, and the options of the probe.
+_probed: weakref.WeakKeyDictionary[Any, tuple[Any, Snapshots]] = weakref.WeakKeyDictionary()
+
+
+def _snapshots(env: Any, name: str, access: _Access, given: Given | None, first: Any, random: bool) -> Snapshots:
+    """Returns the snapshots of an environment, which is probed once; a replay belongs to one episode."""
+    with contextlib.suppress(KeyError, TypeError):  # environments without a hash are probed each time
+        options, snapshots = _probed[env]
+        if options == (given, random):
+            return snapshots
+    snapshots = find_snapshots(
+        env,
+        name,
+        step=access.step,
+        sample_action=access.sample_action,
+        given=given,
+        reset=access.reset,
+        first=first,
+        random=random,
+    )
+    if snapshots.method != "replay":
+        with contextlib.suppress(TypeError):
+            _probed[env] = (given, random), snapshots
+    return snapshots
 
 
 class _Access:

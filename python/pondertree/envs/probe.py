@@ -65,6 +65,10 @@ class Rung(Protocol):
         """Is called after every step of a restored environment."""
         ...
 
+    def forget(self) -> None:
+        """Drops what is kept of former copies, so that the cost of one can be measured."""
+        ...
+
 
 class ProbeError(Exception):
     """A method of copying that failed its probe; the message says why."""
@@ -73,8 +77,6 @@ class ProbeError(Exception):
 class Findings(NamedTuple):
     """What a probe found out about a method that passed."""
 
-    cost: float
-    """Seconds per copy."""
     is_random: bool
     """Whether steps draw random numbers."""
     drawn: list[Any]
@@ -150,7 +152,7 @@ class _Probe:
             self._repeat(self.rung.save(env), first)
         if fingerprint(own_generators(env)) != before:
             raise ProbeError("steps of a copy changed the generators of the environment itself")
-        return Findings(self._cost(start), is_random, active)
+        return Findings(is_random, active)
 
     def _line(self, env: Any, result: Any, length: int, actions: Sequence[Any] | None = None) -> _Line:
         """Performs given or random actions."""
@@ -219,13 +221,16 @@ class _Probe:
                     "neither be found nor reseeded (copies would know them in advance)"
                 )
 
-    def _cost(self, token: Any) -> float:
-        times = []
-        for _ in range(5):
-            start = time.perf_counter()
-            self.rung.keep(self.rung.restore(token))
-            times.append(time.perf_counter() - start)
-        return min(times)
+
+def cost_of(rung: Rung, token: Any) -> float:
+    """Returns the seconds per copy of an environment."""
+    times = []
+    for _ in range(5):
+        rung.forget()
+        start = time.perf_counter()
+        rung.keep(rung.restore(token))
+        times.append(time.perf_counter() - start)
+    return min(times)
 
 
 def _compare(line: _Line, again: _Line, what: str) -> None:

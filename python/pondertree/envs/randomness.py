@@ -15,16 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from pondertree.envs.copying import contents, is_generator, is_python_class, module_of, reached
+from pondertree.envs.copying import PendingGenerator, contents, is_generator, is_python_class, module_of, reached
 from pondertree.games.state_attributes import frozen
-from pondertree.random import fold
+from pondertree.random import GOLDEN, MASK, fold, mix
 
+#: The increment of every PCG64: streams differ by their states, of 128 bits.
+_INCREMENT = 0x5851_F42D_4C95_7F2D_1405_7B7E_F767_814F
 #: Modules whose compiled classes hold no random generators but those of `is_generator`.
 _KNOWN_MODULES = frozenset({"builtins", "collections", "functools", "itertools", "numpy", "re", "types", "weakref"})
 
 
 def state_of(generator: Any) -> Any:
     """Returns the state of a generator, as `set_state` takes it."""
+    if isinstance(generator, PendingGenerator):
+        made = generator.made
+        return generator.key, generator.index, None if made is None else (made, made.bit_generator.state)
     if isinstance(generator, random.Random):
         return generator.getstate()
     if isinstance(generator, np.random.RandomState):
@@ -34,7 +39,12 @@ def state_of(generator: Any) -> Any:
 
 def set_state(generator: Any, state: Any) -> None:
     """Sets the state of a generator."""
-    if isinstance(generator, random.Random):
+    if isinstance(generator, PendingGenerator):
+        generator.key, generator.index, made = state
+        generator.made = None if made is None else made[0]
+        if made is not None:
+            made[0].bit_generator.state = made[1]
+    elif isinstance(generator, random.Random):
         generator.setstate(state)
     elif isinstance(generator, np.random.RandomState):
         generator.set_state(state)
@@ -50,6 +60,9 @@ def bits_of(generator: Any) -> Any:
 def reseed(generators: Iterable[Any], key: int) -> None:
     """Reseeds each generator with a number of its own, derived from a key of 64 bits."""
     for index, generator in enumerate(generators):
+        if type(generator) is PendingGenerator:
+            generator.key, generator.index, generator.made = key, index, None
+            continue
         seed = fold(key, index)
         if isinstance(generator, random.Random):
             generator.seed(seed)
@@ -58,8 +71,7 @@ def reseed(generators: Iterable[Any], key: int) -> None:
         else:
             bits = bits_of(generator)
             if type(bits) is np.random.PCG64:
-                words = seed << 64 | fold(seed, 1)
-                numbers = {"state": words, "inc": (fold(seed, 2) << 64 | fold(seed, 3)) | 1}
+                numbers = {"state": seed << 64 | mix(seed + GOLDEN & MASK), "inc": _INCREMENT}
                 state: Any = {"bit_generator": "PCG64", "state": numbers, "has_uint32": 0, "uinteger": 0}
                 bits.state = state
             else:

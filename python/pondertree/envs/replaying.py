@@ -18,6 +18,15 @@ from pondertree.envs.recording import Recorder
 MAX_WAITING = 4
 
 
+def new_instance(env: Any, make: Callable[[], Any] | None = None) -> Any:
+    """Returns an environment of the same kind that shares nothing with `env`; None if there is no way to make one."""
+    constructed = any(each.__name__ == "EzPickle" for each in type(env).__mro__)  # its deepcopy calls the constructor
+    try:
+        return make() if make is not None else copy.deepcopy(env) if constructed else _registered(env)
+    except Exception:
+        return None
+
+
 def fresh_instances(env: Any, make: Callable[[], Any] | None = None) -> Iterator[Any]:
     """Yields further environments of the same kind in any state, by every way there is to make one."""
     for way in [make] if make is not None else [lambda: _registered(env), lambda: copy.deepcopy(env)]:
@@ -106,9 +115,13 @@ class Replay:
 
     def performed(self, env: Any, action: Any, key: int | None) -> None:
         """Moves an environment to the next node."""
-        index = next(index for index, (waiting, _) in enumerate(self._waiting) if waiting is env)
+        index = next(index for index in reversed(range(len(self._waiting))) if self._waiting[index][0] is env)
         node = self._waiting[index][1]
         self._waiting[index] = (env, None if node is None else Node(node, action, key))
+
+    def forget(self) -> None:
+        """Forgets the states of all environments."""
+        self._waiting = [(env, None) for env, _ in self._waiting]
 
     def _new(self) -> int:
         """Returns the index of an environment to reset: a new one, or the one that was not used for longest."""

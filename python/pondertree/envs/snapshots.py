@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pondertree.envs.copying import CannotCopyError, Copier, Memo, RandomDrawError
-from pondertree.envs.probe import Access, Findings, ProbeError, Reset, Rung, SampleAction, Step, probed
+from pondertree.envs.probe import Access, Findings, ProbeError, Reset, Rung, SampleAction, Step, cost_of, probed
 from pondertree.envs.randomness import has_natives, own_generators, preserved, reseed, shared_generators
 from pondertree.envs.recording import Recorder, recorder_of
-from pondertree.envs.replaying import Replay, fresh_instances
+from pondertree.envs.replaying import Replay, fresh_instances, new_instance
 from pondertree.errors import SnapshotError
 
 Given = tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]
@@ -31,11 +31,10 @@ def layers_of(env: Any) -> list[Any]:
 class Snapshots:
     """A method of copying an environment that passed its probe. One thread at a time may use it."""
 
-    def __init__(self, rung: Rung, name: str, access: Access, findings: Findings) -> None:
+    def __init__(self, rung: Rung, access: Access, findings: Findings, cost: float) -> None:
         self._rung = rung
-        self._name = name
         self._access = access
-        self.cost = findings.cost
+        self.cost = cost
         """Seconds per copy, as probed."""
         self.is_random = findings.is_random
         """Whether steps draw random numbers: they need a key then."""
@@ -117,6 +116,7 @@ def find_snapshots(
         try:
             if isinstance(rung, Copying):
                 rung.check(env)
+                _try_on_another(rung, env, recorder, access, shared)
             findings = probed(rung, env, access, shared, has_natives=natives)
         except (ProbeError, CannotCopyError) as error:
             reasons[rung.method] = str(error)
@@ -129,10 +129,25 @@ def find_snapshots(
                 findings = findings._replace(is_random=True)
             if isinstance(rung, Copying):
                 rung.adapt(env, is_random=findings.is_random)
-            return Snapshots(rung, name, access, findings)
+            return Snapshots(rung, access, findings, cost_of(rung, rung.save(env)))
         if rung.method == "given":
             break
     raise _refusal(name, reasons, recorder)
+
+
+def _try_on_another(rung: Rung, env: Any, recorder: Recorder | None, access: Access, shared: list[Any]) -> None:
+    """Probes a copy of another instance first, if one can be made: bad copies would change what `env` shares."""
+    if access.reset is None:
+        return
+    other = new_instance(env, None if recorder is None else recorder.make)
+    if other is None:
+        return
+    try:
+        with preserved(shared):
+            first = access.reset(other, 0)
+    except Exception:
+        return
+    probed(rung, other, access._replace(first=first), shared, has_natives=False)
 
 
 def _rungs(
@@ -212,6 +227,9 @@ class Copying:
     def performed(self, env: Any, action: Any, key: int | None) -> None:
         """Does nothing."""
 
+    def forget(self) -> None:
+        """Does nothing."""
+
 
 class Ale:
     """Copies Atari environments: the emulator's own states, and the attributes of everything around it."""
@@ -245,6 +263,9 @@ class Ale:
         return own_generators(env)
 
     def performed(self, env: Any, action: Any, key: int | None) -> None:
+        """Does nothing."""
+
+    def forget(self) -> None:
         """Does nothing."""
 
 
@@ -285,6 +306,9 @@ class Pair:
         return own_generators(env)
 
     def performed(self, env: Any, action: Any, key: int | None) -> None:
+        """Does nothing."""
+
+    def forget(self) -> None:
         """Does nothing."""
 
 
