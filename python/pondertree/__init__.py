@@ -46,7 +46,7 @@ from pondertree.search.tree import Tree
 from pondertree.specifications.uct import playout
 
 if TYPE_CHECKING:
-    from pondertree import chess, learn, match, models, reference, testing, tune
+    from pondertree import chess, envs, learn, match, models, reference, testing, tune
     from pondertree.chess.hybrid import Hybrid
     from pondertree.models.players import MCTSConfig, MuZeroConfig
     from pondertree.networks import load
@@ -92,6 +92,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "chess",
+    "envs",
     "errors",
     "evaluators",
     "games",
@@ -112,7 +113,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "": ["chess", "learn", "match", "models", "reference", "testing", "tune"],
+        "": ["chess", "envs", "learn", "match", "models", "reference", "testing", "tune"],
         "chess.hybrid": ["Hybrid"],
         "models.players": ["MCTSConfig", "MuZeroConfig"],
         "networks": ["load"],

@@ -44,6 +44,15 @@ class GameContractError(PondertreeError, ValueError):
     """A user's game violates the contract of states (`pondertree.Game`)."""
 
 
+class SnapshotError(InvalidArgumentError):
+    """No way to copy an environment passed its probe, or its randomness cannot be reseeded."""
+
+    def __init__(self, message: str, reasons: dict[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.reasons = reasons or {}
+        """Why each method of copying failed, by its name."""
+
+
 class EvaluationError(PondertreeError, ValueError):
     """An evaluator raised an exception or returned an invalid result."""
 

@@ -40,7 +40,8 @@ class Game(Protocol):
     scored by rewards alone, and its end is worth 0), `zero_sum` (default: two players and no `rewards`),
     `simulateRandomPlayout(perspective_player, max_depth)` (the UCT specification: the game's own playout),
     `symmetries()` (pairs of permutations of cells and of actions, as in `evaluators.Symmetry`; training uses them),
-    `chance_outcomes()` (pairs of an outcome and its probability, where `to_play` is `CHANCE`).
+    `chance_outcomes()` (pairs of an outcome and its probability, where `to_play` is `CHANCE`), `in_place()` (an equal
+    state for one random playout, which may reuse the memory of each state for the next).
     """
 
     @property
@@ -253,6 +254,8 @@ def play(state: Any, action: int, name: str) -> Any:
     """Returns `state.play(action)`; exceptions of the game become `GameContractError`."""
     try:
         after = state.play(action)
+    except GameContractError:
+        raise
     except Exception as error:
         raise GameContractError(
             f"{name}.play({action}) raised {type(error).__name__} although the action is in legal_actions(): {error} "

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pondertree.envs.actions import read_actions
 from pondertree.envs.spaces import View, view_of
 from pondertree.errors import GameContractError, InvalidArgumentError, UsageError
 from pondertree.optional import require
 
 PREFIX = "gym:"
-#: The engine numbers actions by 16 bits.
-MAX_ACTIONS = 65_535
 #: Larger rewards overflow float32 when summed.
 MAX_REWARD = 1e30
 #: The largest seed that all environments accept.
@@ -41,18 +40,8 @@ class Environments:
         self.name = name
         self._make = make if make is not None else lambda: _registered(gymnasium, name)
         first = self._make()
-        if not isinstance(first.action_space, gymnasium.spaces.Discrete):
-            raise InvalidArgumentError(
-                f"environment {name!r} has actions of {first.action_space}: only Discrete actions can be searched, "
-                "such as those of CartPole-v1; choose some of them in a wrapper and number those"
-            )
-        self.num_actions = int(first.action_space.n)
-        if self.num_actions > MAX_ACTIONS:
-            raise InvalidArgumentError(
-                f"environment {name!r} has {self.num_actions:,} actions: at most {MAX_ACTIONS:,} can be searched; "
-                "choose some of them in a wrapper and number those"
-            )
-        self.first_action = int(first.action_space.start)
+        self.actions = read_actions(first.action_space, name, only_discrete=True)
+        self.num_actions = self.actions.count
         self.view: View = view_of(first.observation_space, name)
         self._free = [first]
 
@@ -66,7 +55,7 @@ class Environments:
         try:
             observation, info = environment.reset(seed=seed)
         except Exception as error:
-            raise GameContractError(f"{self.name}.reset(seed={seed}) failed: {_described(error)}") from error
+            raise GameContractError(f"{self.name}.reset(seed={seed}) failed: {described(error)}") from error
         name = f"{self.name}.reset(seed={seed})"
         return EnvironmentState(Episode(self, environment), self.view.read(observation, name), info, name)
 
@@ -92,15 +81,15 @@ class Episode:
 
     def name_of(self, action: int) -> str:
         """Returns the name of a step in messages, with the environment's own number of the action."""
-        return f"{self.pool.name}.step({action + self.pool.first_action})"
+        return f"{self.pool.name}.step({self.pool.actions.decode(action)})"
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, Any]:
         """Returns the result of `step`, checked except for the observation."""
         try:
-            observation, reward, terminated, truncated, info = self.environment.step(action + self.pool.first_action)
+            observation, reward, terminated, truncated, info = self.environment.step(self.pool.actions.decode(action))
             reward = float(reward)
         except Exception as error:
-            raise GameContractError(f"{self.name_of(action)} failed: {_described(error)}") from error
+            raise GameContractError(f"{self.name_of(action)} failed: {described(error)}") from error
         check_reward(reward, f"{self.name_of(action)} gave")
         self.actions += 1
         return observation, reward, bool(terminated), bool(truncated), info
@@ -143,7 +132,7 @@ class EnvironmentState:
         self.truncated = truncated and not terminated
         """Whether a time limit ended the episode, so that its return is incomplete."""
         self.is_terminal = terminated or truncated
-        self._legal = [] if self.is_terminal else _legal_actions(info, episode.pool, name)
+        self._legal = [] if self.is_terminal else episode.pool.actions.legal(info, name)
 
     @property
     def num_actions(self) -> int:
@@ -203,28 +192,9 @@ def _registered(gymnasium: Any, name: str) -> Any:
         hint = f"; did you mean {' or '.join(near)}?" if near and name not in gymnasium.registry else ""
         raise InvalidArgumentError(f"environment {name!r} cannot be made: {error}{hint}") from None
     except Exception as error:
-        raise InvalidArgumentError(f"environment {name!r} cannot be made: {_described(error)}") from error
+        raise InvalidArgumentError(f"environment {name!r} cannot be made: {described(error)}") from error
 
 
-def _legal_actions(info: Any, pool: Environments, name: str) -> list[int]:
-    mask = info.get("action_mask") if isinstance(info, dict) else None
-    if mask is None:
-        return list(range(pool.num_actions))
-    source = f"{name}: info['action_mask']"
-    try:
-        flags = np.asarray(mask)
-    except ValueError as error:
-        raise GameContractError(f"{source} is no array: {error}") from None
-    if flags.shape != (pool.num_actions,):
-        raise GameContractError(f"{source} has shape {flags.shape}, but there are {pool.num_actions} actions")
-    if not np.isin(flags, (0, 1)).all():
-        wrong = next(each for each in flags.tolist() if each not in (0, 1))
-        raise GameContractError(f"{source} has {wrong!r}: it must be 1 for what is allowed and 0 for the rest")
-    legal: list[int] = np.flatnonzero(flags).tolist()
-    if not legal:
-        raise GameContractError(f"{source} allows no action, but the episode is not over")
-    return legal
-
-
-def _described(error: BaseException) -> str:
+def described(error: BaseException) -> str:
+    """Returns the class and the message of an exception."""
     return f"{type(error).__name__}: {error}"

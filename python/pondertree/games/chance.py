@@ -27,6 +27,7 @@ MAX_CHANCE_IN_A_ROW: Final = 1000
 __all__ = [
     "CHANCE",
     "LARGEST_OUTCOME",
+    "EqualOutcomes",
     "Outcomes",
     "check_chance_ends",
     "check_same_outcomes",
@@ -44,6 +45,19 @@ class Outcomes(NamedTuple):
     """The outcomes, as `play` takes them."""
     probabilities: list[float]
     """Their probabilities: positive, with sum 1."""
+
+
+class EqualOutcomes(tuple[tuple[int, float], ...]):
+    """`chance_outcomes()` of equally likely outcomes from 0, which are not checked again at every chance node."""
+
+    checked: Outcomes
+
+    @classmethod
+    def of(cls, count: int) -> EqualOutcomes:
+        """Returns `count` outcomes."""
+        new = cls((outcome, 1.0 / count) for outcome in range(count))
+        new.checked = Outcomes(list(range(count)), [1.0 / count] * count)
+        return new
 
 
 def is_chance(state: Any) -> bool:
@@ -82,6 +96,8 @@ def read_outcomes(state: Any) -> Outcomes:
         given = state.chance_outcomes()
     except Exception as error:
         raise GameContractError(f"{name}.chance_outcomes() raised {type(error).__name__}: {error}") from error
+    if type(given) is EqualOutcomes:
+        return given.checked
     actions, probabilities = _pairs(given, state)
     if not actions:
         _refuse(state, "is empty: a chance node has at least one outcome")

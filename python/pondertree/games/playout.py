@@ -80,6 +80,8 @@ def _play(
     discount: float = 1.0,
 ) -> tuple[list[float], State, float]:
     """Returns (discounted rewards per player during the playout, last state, discount of the last state)."""
+    if policy is None and hasattr(state, "in_place"):
+        state = state.in_place()
     playout_rewards, weight = [0.0] * state.num_players, 1.0
     longest = MAX_PLAYOUT_LENGTH if max_depth is None else max_depth
     depth, in_a_row = 0, 0

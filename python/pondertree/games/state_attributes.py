@@ -44,8 +44,8 @@ def frozen(value: Any, kind: type, depth: int = 0) -> Any:
         return repr(value)  # NaN is not equal to itself
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, repr(value.tolist()) if value.dtype.hasobject else value.tobytes()
-    if _is_generator(value):
-        return id(value)  # what was drawn from it is compared by `drawn_from`
+    if _is_generator(value) or getattr(type(value), "is_shared_by_states", False):
+        return id(value)  # what was drawn from a generator is compared by `drawn_from`
     # Other states (such as the previous one) are not followed: a state would grow with its history.
     if depth < 8 and not isinstance(value, (kind, type)):
         if isinstance(value, (list, tuple, deque)):

@@ -148,6 +148,8 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
     plies, most_plies, in_a_row, action = 0, MAX_PLAYOUT_LENGTH, 0, None
     has_chance, is_discounted = info.has_chance, discount != 1.0
     try:
+        if hasattr(state, "in_place"):
+            state = state.in_place()
         while not state.is_terminal:
             is_move = not has_chance or state.to_play != CHANCE
             if not is_move:

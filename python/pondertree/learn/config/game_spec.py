@@ -171,7 +171,7 @@ def _environment(environments: Environments, model: bool | None, name: str | Non
         (identity,),
         environments.start,
         view.pixels,
-        {"view": view.as_data(), "first_action": environments.first_action},
+        {"view": view.as_data(), "first_action": environments.actions.first},
     )
 
 

@@ -1,0 +1,490 @@
+"""Deep copies of environments that share nothing mutable, whatever the environment says about pickling.
+
+`copy.deepcopy` asks an object how to be pickled, and one that inherits EzPickle answers with the arguments of its
+constructor: its copy is a fresh environment. `Copier` copies attributes instead, down to the closures of functions.
+Windows and surfaces are left out, and random generators are listed, so that they can be reseeded.
+"""
+
+from __future__ import annotations
+
+import copy
+import decimal
+import enum
+import fractions
+import functools
+import logging
+import pathlib
+import random
+import re
+import struct
+import types
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+Memo = dict[int, Any]
+Handler = Callable[[Any, Memo], Any]
+
+#: Classes of immutable values, which copies share.
+ATOMS: Final = frozenset(
+    {
+        int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, slice,
+        types.ModuleType, types.CodeType, types.MappingProxyType, types.GetSetDescriptorType,
+        np.dtype, np.ufunc, re.Pattern, decimal.Decimal, fractions.Fraction,
+    }
+)  # fmt: skip
+#: Base classes of further values that copies share.
+SHARED_BASES: Final = (type, np.generic, np.dtype, enum.Enum, logging.Logger, pathlib.PurePath)
+#: Packages whose objects draw pictures: copies have None instead.
+DRAWING: Final = frozenset({"pygame", "pygame_ce", "matplotlib", "glfw", "OpenGL", "cv2", "tkinter", "pyglet", "PIL"})
+#: Attributes that hold a window or a renderer.
+RENDERERS: Final = frozenset({"mujoco_renderer", "viewer"})
+#: Classes that describe how an environment is made; nothing changes them.
+DESCRIPTIONS: Final = frozenset(
+    {("gymnasium.envs.registration", "EnvSpec"), ("gymnasium.envs.registration", "WrapperSpec")}
+)
+
+#: The flag of classes that are not static variables of a compiled module (CPython's Py_TPFLAGS_HEAPTYPE).
+_HEAP_TYPE: Final = 1 << 9
+_POINTER: Final = struct.calcsize("P")
+
+
+class CannotCopyError(Exception):
+    """An object that has no copy; `place` lists the attributes that lead to it, innermost first."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.place: list[str] = []
+
+    def __str__(self) -> str:
+        place = "".join(reversed(self.place)).lstrip(".")
+        return f"{place} is {self.args[0]}" if place else f"it holds {self.args[0]}"
+
+
+class RandomDrawError(Exception):
+    """A random number was drawn in an environment in which none were drawn before."""
+
+
+class NoGenerator:
+    """Takes the place of a random generator in copies of environments that draw no random numbers."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise RandomDrawError
+
+
+NO_GENERATOR: Final = NoGenerator()
+
+
+class PendingGenerator:
+    """The generator of an environment that has not been used: created from its key at the first use.
+
+    Gymnasium would create it from the operating system's entropy.
+    """
+
+    __slots__ = ("index", "key", "made")
+
+    def __init__(self, key: int = 0, index: int = 0) -> None:
+        self.key = key
+        self.index = index
+        self.made: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self.made is None:
+            self.made = np.random.default_rng([self.key, self.index])
+        return getattr(self.made, name)
+
+
+class _NoSeed(np.random.bit_generator.ISeedSequence):
+    """Seeds a generator whose state is set next; NumPy's own seeding takes several microseconds."""
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+        return np.zeros(n_words, dtype)
+
+
+_NO_SEED: Final[Any] = _NoSeed()
+
+
+def copy_generator(generator: Any) -> Any:
+    """Returns a random generator in the same state."""
+    if isinstance(generator, PendingGenerator):
+        pending = PendingGenerator(generator.key, generator.index)
+        pending.made = None if generator.made is None else copy_generator(generator.made)
+        return pending
+    if isinstance(generator, random.Random):
+        new = type(generator)()
+        new.setstate(generator.getstate())
+        return new
+    if isinstance(generator, np.random.RandomState):
+        bits = generator._bit_generator
+        copied = np.random.RandomState(type(bits)(0))
+        copied.set_state(generator.get_state(legacy=False))
+        return copied
+    if isinstance(generator, np.random.BitGenerator):
+        bits = type(generator)(_NO_SEED)
+        bits.state = generator.state
+        return bits
+    bits = type(generator.bit_generator)(_NO_SEED)
+    bits.state = generator.bit_generator.state
+    return type(generator)(bits)
+
+
+def is_generator(value: Any) -> bool:
+    """Whether a value is a random generator with a state; the operating system's has none."""
+    return isinstance(
+        value, (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator, PendingGenerator)
+    ) and not isinstance(value, random.SystemRandom)
+
+
+class Copier:
+    """Copies environments. Attributes of classes, modules and descriptions of environments are shared."""
+
+    def __init__(self, *, sealed: bool = False, shared: tuple[Any, ...] = ()) -> None:
+        """`sealed` leaves out random generators: drawing raises. Copies share the objects in `shared`."""
+        self.sealed = sealed
+        self.shared = shared
+        self.generators: list[Any] = []
+        """The random generators of the last copy, in a fixed order."""
+        self.is_complete = True
+        """Whether `generators` lists all of them: false once an object was copied by its own `__deepcopy__`."""
+        self._handlers: dict[type, Handler] = {
+            list: self._list,
+            dict: self._dict,
+            tuple: self._tuple,
+            set: self._set,
+            frozenset: self._set,
+            deque: self._deque,
+            bytearray: self._shallow,
+            np.ndarray: self._array,
+            types.FunctionType: self._function,
+            types.MethodType: self._method,
+            types.BuiltinMethodType: self._builtin_method,
+            types.CellType: self._cell,
+            functools.partial: self._partial,
+            weakref.ref: self._reference,
+            OrderedDict: self._dict_subclass,
+            NoGenerator: self._same,
+        }
+
+    def copy(self, environment: Any, replaced: Memo | None = None) -> Any:
+        """Returns a copy; `replaced` maps the ids of objects to those that the copy has instead."""
+        self.generators = []
+        memo: Memo = {} if replaced is None else dict(replaced)
+        for each in self.shared:
+            memo[id(each)] = each
+        return self._copy(environment, memo)
+
+    def check(self, environment: Any) -> None:
+        """Raises `CannotCopyError` if an object has no copy, before others are copied halfway."""
+        for value in reached(environment):
+            if type(value) not in self._handlers and self._handler_of(value) == self._own_copy:
+                self._own_copy(value, {})
+
+    def _copy(self, value: Any, memo: Memo) -> Any:
+        kind = type(value)
+        if kind in ATOMS:
+            return value
+        known = memo.get(id(value))
+        if known is not None:
+            return known
+        handler = self._handlers.get(kind)
+        if handler is None:
+            handler = self._handlers[kind] = self._handler_of(value)
+        return handler(value, memo)
+
+    def _handler_of(self, value: Any) -> Handler:
+        kind = type(value)
+        module = module_of(kind)
+        if issubclass(kind, SHARED_BASES) or (module, kind.__qualname__) in DESCRIPTIONS:
+            return self._same
+        if is_generator(value):
+            return self._generator
+        if module.partition(".")[0] in DRAWING:
+            return self._nothing
+        if issubclass(kind, np.ndarray):
+            return self._array
+        if is_python_class(kind):
+            if any(module_of(each) == "gymnasium.spaces.space" for each in kind.__mro__):
+                return self._space
+            if "__deepcopy__" in kind.__dict__:
+                self.is_complete = False
+                return self._own_copy
+            return functools.partial(self._object, slots=tuple(_slots(kind)))
+        if issubclass(kind, dict):
+            return self._dict_subclass
+        if issubclass(kind, list) and kind.__new__ is list.__new__:
+            return self._list_subclass
+        return self._own_copy
+
+    def _same(self, value: Any, memo: Memo) -> Any:
+        return value
+
+    def _nothing(self, value: Any, memo: Memo) -> None:
+        return None
+
+    def _shallow(self, value: Any, memo: Memo) -> Any:
+        new = memo[id(value)] = copy.copy(value)
+        return new
+
+    def _list(self, value: list[Any], memo: Memo) -> Any:
+        new: list[Any] = []
+        memo[id(value)] = new
+        try:
+            new.extend([entry if type(entry) in ATOMS else self._copy(entry, memo) for entry in value])
+        except CannotCopyError as error:
+            error.place.append("[...]")
+            raise
+        return new
+
+    def _list_subclass(self, value: Any, memo: Memo) -> Any:
+        new = list.__new__(type(value))
+        memo[id(value)] = new
+        new.extend([self._copy(entry, memo) for entry in value])
+        self._attributes(value, new, memo)
+        return new
+
+    def _dict(self, value: dict[Any, Any], memo: Memo) -> Any:
+        new: dict[Any, Any] = {}
+        memo[id(value)] = new
+        for key, entry in value.items():
+            try:
+                new[key if type(key) in ATOMS else self._copy(key, memo)] = (
+                    entry if type(entry) in ATOMS else self._copy(entry, memo)
+                )
+            except CannotCopyError as error:
+                error.place.append(f"[{key!r:.40}]")
+                raise
+        return new
+
+    def _dict_subclass(self, value: Any, memo: Memo) -> Any:
+        new = copy.copy(value)
+        memo[id(value)] = new
+        new.clear()
+        for key, entry in value.items():
+            new[self._copy(key, memo)] = self._copy(entry, memo)
+        self._attributes(value, new, memo)
+        return new
+
+    def _tuple(self, value: tuple[Any, ...], memo: Memo) -> Any:
+        entries = [entry if type(entry) in ATOMS else self._copy(entry, memo) for entry in value]
+        if all(map(_is, entries, value)):
+            return value
+        new = memo.get(id(value)) or tuple(entries)  # a tuple may contain itself by way of a list
+        memo[id(value)] = new
+        return new
+
+    def _set(self, value: Any, memo: Memo) -> Any:
+        new = type(value)([entry if type(entry) in ATOMS else self._copy(entry, memo) for entry in value])
+        memo[id(value)] = new
+        return new
+
+    def _deque(self, value: deque[Any], memo: Memo) -> Any:
+        new: deque[Any] = deque(maxlen=value.maxlen)
+        memo[id(value)] = new
+        new.extend(self._copy(entry, memo) for entry in value)
+        return new
+
+    def _array(self, value: Any, memo: Memo) -> Any:
+        new = memo[id(value)] = value.copy()
+        if value.dtype.hasobject:
+            flat, source = new.reshape(-1), value.reshape(-1)
+            for index in range(flat.size):
+                flat[index] = self._copy(source[index], memo)
+        return new
+
+    def _generator(self, value: Any, memo: Memo) -> Any:
+        new = memo[id(value)] = NO_GENERATOR if self.sealed else copy_generator(value)
+        if not self.sealed:
+            self.generators.append(new)
+        return new
+
+    def _function(self, value: types.FunctionType, memo: Memo) -> Any:
+        """Copies what a function keeps in its closure; a function without one is shared."""
+        if not value.__closure__:
+            return value
+        cells = []
+        for cell in value.__closure__:
+            new_cell = memo.get(id(cell))
+            if new_cell is None:
+                new_cell = memo[id(cell)] = types.CellType()
+            cells.append(new_cell)
+        new = types.FunctionType(value.__code__, value.__globals__, value.__name__, value.__defaults__, tuple(cells))
+        new.__kwdefaults__ = value.__kwdefaults__
+        new.__dict__.update(value.__dict__)
+        memo[id(value)] = new
+        for cell, new_cell in zip(value.__closure__, cells, strict=True):
+            self._fill(cell, new_cell, memo)
+        return new
+
+    def _cell(self, value: Any, memo: Memo) -> Any:
+        new = memo[id(value)] = types.CellType()
+        self._fill(value, new, memo)
+        return new
+
+    def _fill(self, cell: Any, new: Any, memo: Memo) -> None:
+        try:
+            new.cell_contents  # noqa: B018 (raises if the cell is empty)
+        except ValueError:
+            try:
+                contents = cell.cell_contents
+            except ValueError:
+                return
+            new.cell_contents = self._copy(contents, memo)
+
+    def _method(self, value: types.MethodType, memo: Memo) -> Any:
+        return types.MethodType(self._copy(value.__func__, memo), self._copy(value.__self__, memo))
+
+    def _builtin_method(self, value: Any, memo: Memo) -> Any:
+        """Binds a method of a compiled object, such as `random.Random(1).random`, to the copy of the object."""
+        owner = value.__self__
+        if owner is None or isinstance(owner, (types.ModuleType, type)):
+            return value
+        new = self._copy(owner, memo)
+        return value if new is owner else getattr(new, value.__name__)
+
+    def _partial(self, value: functools.partial[Any], memo: Memo) -> Any:
+        arguments = [self._copy(each, memo) for each in value.args]
+        new = functools.partial(self._copy(value.func, memo), *arguments, **self._dict(value.keywords, memo))
+        memo[id(value)] = new
+        return new
+
+    def _reference(self, value: Any, memo: Memo) -> Any:
+        target = value()
+        new = value if target is None else weakref.ref(self._copy(target, memo))
+        memo[id(value)] = new
+        return new
+
+    def _space(self, value: Any, memo: Memo) -> Any:
+        """Copies a space of Gymnasium, which may have a generator; its arrays are constants."""
+        if value.__dict__.get("_np_random") is NO_GENERATOR:
+            return value
+        new = memo[id(value)] = object.__new__(type(value))
+        constant = {name: entry for name, entry in value.__dict__.items() if type(entry) is np.ndarray}
+        memo.update((id(entry), entry) for entry in constant.values())
+        self._attributes(value, new, memo)
+        return new
+
+    def _object(self, value: Any, memo: Memo, slots: tuple[str, ...]) -> Any:
+        new = object.__new__(type(value))
+        memo[id(value)] = new
+        self._attributes(value, new, memo)
+        for name in slots:
+            try:
+                held = getattr(value, name)
+            except AttributeError:
+                continue
+            object.__setattr__(new, name, self._copy(held, memo))
+        return new
+
+    def _attributes(self, value: Any, new: Any, memo: Memo) -> None:
+        held = getattr(value, "__dict__", None)
+        if not held:
+            return
+        target = new.__dict__
+        for name, entry in held.items():
+            if type(entry) not in ATOMS:
+                try:
+                    entry = None if name in RENDERERS else self._copy(entry, memo)
+                except CannotCopyError as error:
+                    error.place.append(f".{name}")
+                    raise
+            elif entry is None and name == "_np_random":
+                # It would be created from the operating system's entropy when it is first used.
+                if self.sealed:
+                    entry = NO_GENERATOR
+                else:
+                    entry = PendingGenerator()
+                    self.generators.append(entry)
+            target[name] = entry
+        if "render_mode" in target:
+            target["render_mode"] = None
+
+    def _own_copy(self, value: Any, memo: Memo) -> Any:
+        kind = type(value)
+        try:
+            new = copy.deepcopy(value, memo)
+        except Exception as error:
+            name = f"{module_of(kind)}.{kind.__qualname__}".lstrip(".")
+            raise CannotCopyError(f"a {name}, which cannot be copied ({error})") from error
+        memo[id(value)] = new
+        return new
+
+
+def is_python_class(kind: type) -> bool:
+    """Whether instances consist of attributes alone: they have room for nothing that compiled code would store."""
+    fields = len(list(_slots(kind))) + (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0)
+    return bool(kind.__flags__ & _HEAP_TYPE) and kind.__basicsize__ == object.__basicsize__ + _POINTER * fields
+
+
+def module_of(kind: type) -> str:
+    """Returns the name of the module of a class; some compiled ones have none."""
+    return getattr(kind, "__module__", "") or ""
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other
+
+
+def _slots(kind: type) -> Iterator[str]:
+    for each in kind.__mro__:
+        names = each.__dict__.get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            if name not in ("__dict__", "__weakref__"):
+                yield (
+                    f"_{each.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
+                )
+
+
+def reached(environment: Any) -> Iterator[Any]:
+    """Yields the objects that are reached through attributes, containers and closures, each once."""
+    seen: dict[int, Any] = {}
+    waiting = deque([environment])
+    while waiting:
+        value = waiting.popleft()
+        if type(value) in ATOMS or id(value) in seen or isinstance(value, (type, np.generic, NoGenerator)):
+            continue
+        seen[id(value)] = value
+        yield value
+        if is_generator(value):
+            if isinstance(value, (np.random.Generator, np.random.RandomState)):
+                bits = value.bit_generator if isinstance(value, np.random.Generator) else value._bit_generator
+                seen[id(bits)] = bits  # it would be seeded twice
+            continue
+        waiting.extend(_held(value))
+
+
+def _held(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return [*value.keys(), *value.values(), *getattr(value, "__dict__", {}).values()]
+    if isinstance(value, (list, tuple, set, frozenset, deque)):
+        return [*value, *getattr(value, "__dict__", {}).values()]
+    if isinstance(value, np.ndarray):
+        return value.reshape(-1).tolist() if value.dtype.hasobject else ()
+    if isinstance(value, types.FunctionType):
+        return map(contents, value.__closure__ or ())
+    if isinstance(value, types.MethodType):
+        return (value.__func__, value.__self__)
+    if isinstance(value, types.BuiltinMethodType):
+        return () if isinstance(value.__self__, types.ModuleType) else (value.__self__,)
+    if isinstance(value, functools.partial):
+        return (value.func, *value.args, *value.keywords.values())
+    held = list(getattr(value, "__dict__", {}).values())
+    for each in type(value).__mro__:
+        names = each.__dict__.get("__slots__", ())
+        held += [getattr(value, name, None) for name in ((names,) if isinstance(names, str) else names)]
+    return held
+
+
+def contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
