@@ -1,0 +1,171 @@
+"""Searches as bots of OpenSpiel. Importing this module imports `pyspiel`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pondertree import validation
+from pondertree.envs.openspiel import from_openspiel, openspiel
+from pondertree.envs.openspiel_compiled import Translation, compiled_state, has_same_actions, translation_of
+from pondertree.errors import GameOverError, InvalidArgumentError
+from pondertree.validation import shown
+
+
+def as_openspiel_bot(
+    search: Any, player: int, *, temperature: float = 0.0, compiled: bool = True, scale: float | None = None
+) -> OpenSpielBot:
+    """Returns a `pyspiel.Bot` that plays the moves of a search for one player.
+
+    The limits of the search hold for each move. The tree is kept from move to move: states that continue the last one
+    advance it, any other starts a new one. `temperature` is that of `SearchResult.policy_at`, from which the move is
+    drawn; 0 plays the best move. `compiled` and `scale` are those of `from_openspiel`: games that are compiled here are
+    searched in the engine.
+    """
+    if not callable(getattr(search, "tree", None)):
+        raise InvalidArgumentError(f"search must be a search such as pondertree.UCT(1000), not {shown(search)}")
+    return OpenSpielBot(
+        search,
+        validation.whole_number(player, "player", most=254),
+        validation.number(temperature, "temperature", least=0.0),
+        validation.flag(compiled, "compiled"),
+        None if scale is None else validation.positive_number(scale, "scale"),
+    )
+
+
+class OpenSpielBot(openspiel().Bot):
+    """A bot of OpenSpiel that plays the moves of a search; made by `as_openspiel_bot`."""
+
+    def __init__(self, search: Any, player: int, temperature: float, compiled: bool, scale: float | None) -> None:
+        super().__init__()
+        self._search = search
+        self._player = player
+        self._temperature = temperature
+        self._compiled = compiled and scale is None
+        self._scale = scale
+        self._position: _Position | None = None
+
+    @property
+    def tree(self) -> Any:
+        """The tree of the last search, advanced by the actions known since; None if there is none."""
+        return None if self._position is None else self._position.tree
+
+    def restart(self) -> None:
+        """Drops the tree."""
+        self._position = None
+
+    def restart_at(self, state: Any) -> None:
+        """Drops the tree: the next search starts at the state that it is given."""
+        self._position = None
+
+    def inform_action(self, state: Any, player: int, action: int) -> None:
+        """Advances the tree by an action of another player, or an outcome of chance, in `state`."""
+        if self._position is not None:
+            self._follow(state)
+        if self._position is not None:
+            self._advance(action)
+
+    def step(self, state: Any) -> int:
+        """Returns the action to play in `state`."""
+        return self._search_at(state)[1]
+
+    def step_with_policy(self, state: Any) -> tuple[list[tuple[int, float]], int]:
+        """Returns the probability of each legal action, and the action to play, drawn by them."""
+        return self._search_at(state)
+
+    def provides_policy(self) -> bool:
+        """Whether `get_policy` is defined: it is."""
+        return True
+
+    def get_policy(self, state: Any) -> list[tuple[int, float]]:
+        """Returns the probabilities of `step_with_policy`."""
+        return self._search_at(state)[0]
+
+    def provides_force_action(self) -> bool:
+        """Whether `force_action` is defined: it is."""
+        return True
+
+    def force_action(self, state: Any, action: int) -> None:
+        """Advances the tree by an action of this player that the bot has not chosen."""
+        self.inform_action(state, self._player, action)
+
+    def _search_at(self, state: Any) -> tuple[list[tuple[int, float]], int]:
+        game = state.get_game()
+        if state.current_player() != self._player:
+            whose = "the game is over" if state.is_terminal() else f"player {state.current_player()} is to move"
+            raise InvalidArgumentError(f"{game}: step() of the bot of player {self._player}, but {whose}")
+        legal = state.legal_actions()
+        if len(legal) == 1:
+            return [(legal[0], 1.0)], legal[0]
+        self._follow(state)
+        if self._position is None:
+            self._position = _Position(self._search, state, self._compiled, self._scale)
+        shares, action = self._position.search(self._temperature)
+        return [(each, shares.get(each, 0.0)) for each in legal], action
+
+    def _follow(self, state: Any) -> None:
+        """Advances the tree to `state`; drops it if `state` does not continue its position."""
+        position = self._position
+        if position is None:
+            return
+        known, now = position.history, state.history()
+        if now[: len(known)] != known or str(state.get_game()) != str(position.spiel.get_game()):
+            self._position = None
+            return
+        for action in now[len(known) :]:
+            self._advance(action)
+            if self._position is None:
+                return
+        # The same actions lead to other boards from other starts.
+        if str(position.spiel) != str(state):
+            self._position = None
+
+    def _advance(self, action: int) -> None:
+        if self._position is not None and not self._position.advance(action):
+            self._position = None
+
+
+class _Position:
+    """A tree, and the state of OpenSpiel at its root."""
+
+    def __init__(self, search: Any, state: Any, compiled: bool, scale: float | None) -> None:
+        ours = compiled_state(state) if compiled else None
+        self.spiel = state.clone()
+        self.history: list[int] = state.history()
+        self.translation: Translation | None = None if ours is None else translation_of(state)
+        self._is_new_root = True
+        self.tree = search.tree(from_openspiel(state, compiled=False, scale=scale) if ours is None else ours)
+
+    def advance(self, action: int) -> bool:
+        """Advances by an action of OpenSpiel; returns False, unusable from then on, where the tree cannot follow."""
+        ours = action
+        if self.translation is not None:
+            ours = self.translation.action(self.spiel, self.tree.state, action)
+        try:
+            self.tree.advance(ours)
+        except GameOverError:
+            return False
+        self.spiel.apply_action(action)
+        self.history.append(action)
+        self._is_new_root = True
+        translation, state = self.translation, self.tree.state
+        return translation is None or (
+            translation.applies(self.spiel) and has_same_actions(translation, self.spiel, state)
+        )
+
+    def search(self, temperature: float) -> tuple[dict[int, float], int]:
+        """Returns (probabilities of OpenSpiel's actions, one of them that is drawn), where several may be the same."""
+        tree = self.tree
+        ours = self.spiel.legal_actions() if self.translation is None else tree.state.legal_actions()
+        theirs = {action: action for action in ours}
+        if self.translation is not None:
+            theirs = {}
+            for action, same in self.translation.actions(self.spiel, tree.state).items():
+                theirs.setdefault(same, action)
+            if self._is_new_root and len(theirs) < len(ours):
+                tree.restrict(list(theirs))
+        self._is_new_root = False
+        result = tree.simulate().result(temperature=temperature)
+        if temperature == 0.0:
+            return {theirs[result.action]: 1.0}, theirs[result.action]
+        shares = result.policy_at(temperature)
+        return {theirs[action]: float(shares[action]) for action in theirs}, theirs[result.action]
