@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from pondertree.optional import lazy_names
 
 if TYPE_CHECKING:
-    from pondertree.envs.openspiel import from_openspiel
-    from pondertree.envs.openspiel_bot import as_openspiel_bot
-    from pondertree.envs.openspiel_compiled import openspiel_actions
+    from pondertree.envs.openspiel.bot import as_openspiel_bot
+    from pondertree.envs.openspiel.compiled import openspiel_actions
+    from pondertree.envs.openspiel.states import from_openspiel
 
 __all__ = ["as_openspiel_bot", "from_openspiel", "openspiel_actions"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "openspiel": ["from_openspiel"],
-        "openspiel_bot": ["as_openspiel_bot"],
-        "openspiel_compiled": ["openspiel_actions"],
+        "openspiel.states": ["from_openspiel"],
+        "openspiel.bot": ["as_openspiel_bot"],
+        "openspiel.compiled": ["openspiel_actions"],
     },
 )

@@ -150,7 +150,8 @@ def simulate_leaves(
 
     With an evaluator and no `max_depth`, leaves are evaluated as they are. Otherwise each is played out and counted by
     `playouts`; without `playouts` and `max_depth`, a playout must end. `discount` is that of each move of a playout; a
-    game's own `simulateRandomPlayout` is taken as it is, and its `random_playout` if nothing is truncated or discounted.
+    game's own `simulateRandomPlayout` is taken as it is. Its `random_playout` is used if nothing is truncated or
+    discounted.
 
     Deviation: a playout truncated at `max_depth` has no result, and the specification does not define its value. It is
     the evaluator's value of the last position, or a draw without one; rewards so far are kept.

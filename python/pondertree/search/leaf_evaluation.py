@@ -100,9 +100,7 @@ class LeafEvaluation:
             return np.array(played)
         evaluator = None if config.evaluator is None else _StateEvaluator(config.evaluator)
         with as_contract_error(self._info, "in a playout"):
-            values = simulate_leaves(
-                leaves, config.max_depth, evaluator, config.python_policy, self.playouts, discount
-            )
+            values = simulate_leaves(leaves, config.max_depth, evaluator, config.python_policy, self.playouts, discount)
         return np.array(values, dtype=np.float64)
 
 

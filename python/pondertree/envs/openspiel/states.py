@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import functools
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,22 +9,14 @@ from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree._core import PlayoutRandom
+from pondertree.envs.openspiel.compiled import compiled_state
+from pondertree.envs.openspiel.load import openspiel, state_of
 from pondertree.errors import GameContractError, GameOverError, InvalidActionError, InvalidArgumentError
 from pondertree.game import CHANCE
-from pondertree.optional import require
 from pondertree.validation import shown
 
-#: The engine numbers actions by 16 bits, and players by 8.
-MAX_ACTIONS = 65_535
-MAX_PLAYERS = 255
 #: Seeds of OpenSpiel's generators are below this number.
 SEEDS = 1 << 31
-
-
-@functools.cache
-def openspiel() -> Any:
-    """Returns the module `pyspiel`."""
-    return require("pyspiel", "envs", "a game of OpenSpiel")
 
 
 class OpenSpielState:
@@ -46,7 +36,7 @@ class OpenSpielState:
     _game: ClassVar[Any]
 
     def __init__(self, spiel: Any, earned: list[float] | None = None) -> None:
-        """`spiel` is a state of OpenSpiel that nothing else modifies, `earned` its rewards as `rewards` returns them."""
+        """`spiel` is a state of OpenSpiel that nothing else modifies, `earned` what `rewards` returns."""
         self._spiel = spiel
         self._earned = earned
         self._legal: list[int] | None = None
@@ -64,8 +54,12 @@ class OpenSpielState:
 
     def _listed(self) -> list[int]:
         if self._legal is None:
-            self._legal = [] if self.is_terminal else self._spiel.legal_actions()
+            self._legal = self._read_legal()
         return self._legal
+
+    def _read_legal(self) -> list[int]:
+        legal: list[int] = [] if self.is_terminal else self._spiel.legal_actions()
+        return legal
 
     def play(self, action: int) -> Self:
         """Returns the state after an action, or after an outcome of chance."""
@@ -181,13 +175,10 @@ class _WithChance:
             return []
         return [pair for pair in self._spiel.chance_outcomes() if pair[1] > 0.0]
 
-    def _listed(self: Any) -> list[int]:
-        if self._legal is None:
-            if self.to_play == CHANCE:
-                self._legal = [outcome for outcome, _ in self.chance_outcomes()]
-            else:
-                self._legal = [] if self.is_terminal else self._spiel.legal_actions()
-        legal: list[int] = self._legal
+    def _read_legal(self: Any) -> list[int]:
+        if self.to_play == CHANCE:
+            return [outcome for outcome, _ in self.chance_outcomes()]
+        legal: list[int] = super()._read_legal()  # type: ignore[misc]
         return legal
 
 
@@ -225,74 +216,10 @@ def from_openspiel(game_or_state: Any, *, compiled: bool = True, scale: float | 
     spiel = state_of(game_or_state)
     divisor = None if scale is None else validation.positive_number(scale, "scale")
     if validation.flag(compiled, "compiled") and divisor is None:
-        from pondertree.envs.openspiel_compiled import compiled_state  # it imports all compiled games
-
         found = compiled_state(spiel)
         if found is not None:
             return found
     return _class_of(spiel.get_game(), divisor)(spiel.clone())
-
-
-def state_of(given: Any) -> Any:
-    """Returns a state of OpenSpiel, the starting state of a game."""
-    pyspiel = openspiel()
-    if isinstance(given, pyspiel.State):
-        _check_type(given.get_game())
-        return given
-    if isinstance(given, str):
-        given = _loaded(pyspiel, given)
-    if not isinstance(given, pyspiel.Game):
-        raise InvalidArgumentError(
-            f"game_or_state must be a game or a state of pyspiel, or the name of a game, not {shown(given)}"
-        )
-    _check_type(given)
-    return given.new_initial_state()
-
-
-def _loaded(pyspiel: Any, name: str) -> Any:
-    """Returns the game of a name with parameters; an error suggests the nearest name."""
-    short = name.partition("(")[0].strip()
-    if short not in pyspiel.registered_names() and short.startswith("python_"):
-        require("open_spiel.python.games", "envs", f"the game {name!r}")  # registers the games in Python
-    if short not in pyspiel.registered_names():
-        near = difflib.get_close_matches(short, pyspiel.registered_names(), n=3, cutoff=0.6)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise InvalidArgumentError(f"OpenSpiel has no game {short!r}{hint}")
-    try:
-        return pyspiel.load_game(name)
-    except Exception as error:
-        raise InvalidArgumentError(f"load_game({name!r}) raised {type(error).__name__}: {error}") from error
-
-
-def _check_type(game: Any) -> None:
-    """Raises `InvalidArgumentError` for a game that cannot be searched."""
-    kinds = openspiel().GameType
-    kind, name = game.get_type(), f"the OpenSpiel game {game}"
-    if kind.dynamics == kinds.Dynamics.SIMULTANEOUS:
-        raise InvalidArgumentError(
-            f"{name} has simultaneous moves, which cannot be searched; pyspiel.convert_to_turn_based makes a game of "
-            "turns of it, but one with imperfect information, which no preset searches yet"
-        )
-    if kind.dynamics != kinds.Dynamics.SEQUENTIAL:
-        raise InvalidArgumentError(f"{name} is a mean-field game: only sequential games can be searched")
-    if kind.information != kinds.Information.PERFECT_INFORMATION:
-        raise InvalidArgumentError(
-            f"{name} has imperfect information: a search would see what is hidden from the players, and no preset "
-            "searches such games yet"
-        )
-    if kind.chance_mode == kinds.ChanceMode.SAMPLED_STOCHASTIC:
-        raise InvalidArgumentError(
-            f"{name} has sampled chance: it draws outcomes itself and does not list them (chance_outcomes), so that "
-            "a search cannot repeat a move; only explicit chance can be searched"
-        )
-    if game.num_distinct_actions() > MAX_ACTIONS:
-        raise InvalidArgumentError(
-            f"{name} has {game.num_distinct_actions():,} actions: at most {MAX_ACTIONS:,} can be searched"
-        )
-    if game.num_players() > MAX_PLAYERS:
-        raise InvalidArgumentError(
-            f"{name} has {game.num_players():,} players: at most {MAX_PLAYERS} can be searched"
-        )
 
 
 #: The classes of states by game and scale.
@@ -331,7 +258,7 @@ def _class_of(game: Any, scale: float | None) -> type[OpenSpielState]:
 
 def _largest_return(game: Any) -> float:
     """Returns the largest size of a return that a game declares, at least 1."""
-    largest = max(1.0, abs(game.min_utility()), abs(game.max_utility()))
+    largest: float = max(1.0, abs(game.min_utility()), abs(game.max_utility()))
     if not largest < float("inf"):  # also True for NaN
         raise InvalidArgumentError(
             f"the OpenSpiel game {game} declares no bounds of its returns: give scale=, the number to divide them by"

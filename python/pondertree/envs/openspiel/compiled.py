@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pondertree.envs.openspiel import openspiel, state_of
+from pondertree.envs.openspiel.load import openspiel, state_of
 from pondertree.errors import PondertreeError
 from pondertree.games import (
     Backgammon,
@@ -51,9 +51,16 @@ class Translation:
         """Whether a state is so far from the limit of its game that this limit does not matter."""
         return 2 * len(theirs.history()) <= self.longest(theirs.get_game().get_parameters())
 
-    def actions(self, theirs: Any, ours: Any) -> dict[int, int]:
-        """Returns the compiled game's actions by OpenSpiel's, for all legal ones."""
-        return {action: self.action(theirs, ours, action) for action in theirs.legal_actions()}
+    def actions(self, theirs: Any, ours: Any) -> dict[int, int] | None:
+        """Returns the compiled game's actions by OpenSpiel's legal ones; None unless the states have the same."""
+        if theirs.is_terminal() or ours.is_terminal:
+            return {} if theirs.is_terminal() and ours.is_terminal else None
+        player = theirs.current_player()
+        if ours.to_play != (1 - player if self.swaps_players else player):
+            return None
+        translated = {action: self.action(theirs, ours, action) for action in theirs.legal_actions()}
+        found, legal = set(translated.values()), set(ours.legal_actions())
+        return translated if found == legal or (self.omits_actions and found < legal) else None
 
 
 def _hex(parameters: Mapping[str, Any], theirs: Any) -> Any:
@@ -83,7 +90,7 @@ def _pig(parameters: Mapping[str, Any], theirs: Any) -> Any:
 
 
 def _pig_action(theirs: Any, ours: Any, action: int) -> int:
-    return action + theirs.is_chance_node()  # faces are numbered from 0 there
+    return action + int(theirs.is_chance_node())  # faces are numbered from 0 there
 
 
 def _backgammon(parameters: Mapping[str, Any], theirs: Any) -> Any:
@@ -144,10 +151,16 @@ def translation_of(theirs: Any) -> Translation | None:
 
 
 def compiled_state(theirs: Any) -> Any:
-    """Returns the state of a compiled game after the same actions; None if there is none.
+    """Returns the state of a compiled game after the same actions; None if there is none."""
+    found = _compiled(theirs)
+    return None if found is None else found[0]
 
-    The result is compared with the original: the board is that of its history in OpenSpiel, it is the same player's
-    turn, and the legal actions are the same.
+
+def _compiled(theirs: Any) -> tuple[Any, dict[int, int]] | None:
+    """Returns the state of a compiled game after the same actions, and its actions by OpenSpiel's; None if none is.
+
+    The state is compared with the original: the board is that of its history in OpenSpiel, the same player is to move,
+    and the legal actions are the same.
     """
     translation = translation_of(theirs)
     if translation is None:
@@ -162,20 +175,10 @@ def compiled_state(theirs: Any) -> Any:
         for action in theirs.history():
             ours = ours.play(translation.action(replayed, ours, action))
             replayed.apply_action(action)
-        is_same = str(replayed) == str(theirs) and has_same_actions(translation, theirs, ours)
+        actions = translation.actions(theirs, ours)
     except (PondertreeError, openspiel().SpielError):  # a start or an action that the game here has not
         return None
-    return ours if is_same else None
-
-
-def has_same_actions(translation: Translation, theirs: Any, ours: Any) -> bool:
-    """Whether a state of OpenSpiel and one here have the same player to move and legal actions, or are both ends."""
-    if theirs.is_terminal() or ours.is_terminal:
-        return bool(theirs.is_terminal() and ours.is_terminal)
-    translated, legal = set(translation.actions(theirs, ours).values()), set(ours.legal_actions())
-    is_same = translated <= legal if translation.omits_actions else translated == legal
-    player = theirs.current_player()
-    return bool(is_same and ours.to_play == (1 - player if translation.swaps_players else player))
+    return None if actions is None or str(replayed) != str(theirs) else (ours, actions)
 
 
 def openspiel_actions(state: Any) -> dict[int, int]:
@@ -185,9 +188,5 @@ def openspiel_actions(state: Any) -> dict[int, int]:
     backgammon the orders of moves that lead to the same position.
     """
     theirs = state_of(state)
-    ours = compiled_state(theirs)
-    if ours is None:
-        return {action: action for action in theirs.legal_actions()}
-    translation = translation_of(theirs)
-    assert translation is not None, "there is a compiled state"
-    return translation.actions(theirs, ours)
+    found = _compiled(theirs)
+    return {action: action for action in theirs.legal_actions()} if found is None else found[1]

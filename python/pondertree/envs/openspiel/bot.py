@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from pondertree import validation
-from pondertree.envs.openspiel import from_openspiel, openspiel
-from pondertree.envs.openspiel_compiled import Translation, compiled_state, has_same_actions, translation_of
-from pondertree.errors import GameOverError, InvalidArgumentError
+from pondertree.envs.openspiel.compiled import Translation, compiled_state, translation_of
+from pondertree.envs.openspiel.load import openspiel
+from pondertree.envs.openspiel.states import from_openspiel
+from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError
 from pondertree.validation import shown
+
+_Bot: Any = openspiel().Bot
 
 
 def as_openspiel_bot(
@@ -32,7 +35,7 @@ def as_openspiel_bot(
     )
 
 
-class OpenSpielBot(openspiel().Bot):
+class OpenSpielBot(_Bot):
     """A bot of OpenSpiel that plays the moves of a search; made by `as_openspiel_bot`."""
 
     def __init__(self, search: Any, player: int, temperature: float, compiled: bool, scale: float | None) -> None:
@@ -97,9 +100,12 @@ class OpenSpielBot(openspiel().Bot):
         if len(legal) == 1:
             return [(legal[0], 1.0)], legal[0]
         self._follow(state)
-        if self._position is None:
+        actions = None if self._position is None else self._position.actions()
+        if self._position is None or actions is None:
             self._position = _Position(self._search, state, self._compiled, self._scale)
-        shares, action = self._position.search(self._temperature)
+            actions = self._position.actions()
+        assert actions is not None, "a new position has been compared"
+        shares, action = self._position.search(actions, self._temperature)
         return [(each, shares.get(each, 0.0)) for each in legal], action
 
     def _follow(self, state: Any) -> None:
@@ -137,35 +143,35 @@ class _Position:
 
     def advance(self, action: int) -> bool:
         """Advances by an action of OpenSpiel; returns False, unusable from then on, where the tree cannot follow."""
-        ours = action
-        if self.translation is not None:
-            ours = self.translation.action(self.spiel, self.tree.state, action)
         try:
+            ours = action
+            if self.translation is not None:
+                ours = self.translation.action(self.spiel, self.tree.state, action)
             self.tree.advance(ours)
-        except GameOverError:
+        except (GameOverError, InvalidActionError):
             return False
         self.spiel.apply_action(action)
         self.history.append(action)
         self._is_new_root = True
-        translation, state = self.translation, self.tree.state
-        return translation is None or (
-            translation.applies(self.spiel) and has_same_actions(translation, self.spiel, state)
-        )
+        return self.translation is None or self.translation.applies(self.spiel)
 
-    def search(self, temperature: float) -> tuple[dict[int, float], int]:
-        """Returns (probabilities of OpenSpiel's actions, one of them that is drawn), where several may be the same."""
-        tree = self.tree
-        ours = self.spiel.legal_actions() if self.translation is None else tree.state.legal_actions()
-        theirs = {action: action for action in ours}
-        if self.translation is not None:
-            theirs = {}
-            for action, same in self.translation.actions(self.spiel, tree.state).items():
-                theirs.setdefault(same, action)
-            if self._is_new_root and len(theirs) < len(ours):
-                tree.restrict(list(theirs))
+    def actions(self) -> dict[int, int] | None:
+        """Returns the actions of the tree by OpenSpiel's legal ones; None if the compiled game has others."""
+        if self.translation is None:
+            return {action: action for action in self.spiel.legal_actions()}
+        return self.translation.actions(self.spiel, self.tree.state)
+
+    def search(self, actions: dict[int, int], temperature: float) -> tuple[dict[int, float], int]:
+        """Searches; returns the probabilities of OpenSpiel's actions, without those of 0, and the one to play."""
+        theirs: dict[int, int] = {}
+        for action, ours in actions.items():
+            theirs.setdefault(ours, action)  # several may be the same here
+        if self._is_new_root and len(theirs) < len(self.tree.state.legal_actions()):
+            self.tree.restrict(list(theirs))
         self._is_new_root = False
-        result = tree.simulate().result(temperature=temperature)
+        result = self.tree.simulate().result(temperature=temperature)
+        chosen = theirs[result.action]
         if temperature == 0.0:
-            return {theirs[result.action]: 1.0}, theirs[result.action]
+            return {chosen: 1.0}, chosen
         shares = result.policy_at(temperature)
-        return {theirs[action]: float(shares[action]) for action in theirs}, theirs[result.action]
+        return {action: float(shares[ours]) for ours, action in theirs.items()}, chosen
