@@ -1,0 +1,202 @@
+"""Matches against OpenSpiel's search bots at equal time. `python benches/openspiel_bots.py`.
+
+Both sides are UCT with random playouts and the same exploration, `Q + sqrt(2 ln N / n)`, and prove results. OpenSpiel's
+C++ bot plays the games that are compiled here, its Python bot other games, which Pondertree searches through
+OpenSpiel. Bots think in turn in one process. OpenSpiel's have 5 % more time: the C++ bot by its clock, the Python bot
+by simulations, as many as fitted into that time at the same move of the last game. Openings are random; each is played
+from both sides.
+
+Prints the rows of the tables in RESULTS.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyspiel
+from open_spiel.python.algorithms import mcts
+
+import pondertree
+from pondertree.envs import as_openspiel_bot
+from pondertree.match.statistics import estimate, score_of
+
+UCT_C = math.sqrt(2)
+#: The time of OpenSpiel's bots in that of ours.
+ADVANTAGE = 1.05
+#: Games with the random moves of their openings.
+CPP = {
+    "tic_tac_toe": 1,
+    "connect_four": 2,
+    "othello": 4,
+    "hex": 2,
+    "breakthrough": 4,
+    "chess": 4,
+    "backgammon": 2,
+    "pig": 2,
+}
+PYTHON = {
+    "clobber": 2,
+    "oware": 4,
+    "pentago": 2,
+    "ultimate_tic_tac_toe": 4,
+    "dots_and_boxes(num_rows=4,num_cols=4)": 4,
+    "gomoku(size=9)": 2,
+    "y(board_size=9)": 2,
+    "go(board_size=9)": 2,
+    "einstein_wurfelt_nicht": 4,
+}
+
+
+@dataclass
+class Player:
+    """A bot, and what its moves took."""
+
+    step: Callable[[Any], tuple[int, int]]
+    """Maps a state to (action, simulations)."""
+    seconds: list[float] = field(default_factory=list)
+    simulations: list[int] = field(default_factory=list)
+
+    def move(self, state: Any) -> int:
+        """Returns the action to play, and measures it unless it is forced."""
+        begun = time.perf_counter()
+        action, simulations = self.step(state)
+        if len(state.legal_actions()) > 1:
+            self.seconds.append(time.perf_counter() - begun)
+            self.simulations.append(simulations)
+        return action
+
+    def __str__(self) -> str:
+        return f"{1000 * statistics.mean(self.seconds):.1f} ms | {statistics.median(self.simulations):,.0f}"
+
+
+def ours(seconds: float, seed: int) -> Callable[[int], Callable[[Any], tuple[int, int]]]:
+    """Returns the function from a player's number to its steps."""
+
+    def made(player: int) -> Callable[[Any], tuple[int, int]]:
+        bot = as_openspiel_bot(pondertree.UCT(time_limit=seconds, seed=seed), player)
+
+        def step(state: Any) -> tuple[int, int]:
+            action = bot.step(state)
+            return action, 0 if bot.tree is None else bot.tree.result().simulations
+
+        return step
+
+    return made
+
+
+def cpp(game: Any, seconds: float, seed: int) -> Callable[[Any], tuple[int, int]]:
+    """Returns the steps of the C++ bot."""
+    evaluator = pyspiel.RandomRolloutEvaluator(1, seed)
+    rule = pyspiel.ChildSelectionPolicy.UCT
+    bot = pyspiel.MCTSBot(game, evaluator, UCT_C, 1 << 30, 0, True, seed, False, rule, ADVANTAGE * seconds)
+
+    def step(state: Any) -> tuple[int, int]:
+        root = bot.mcts_search(state)
+        return root.best_child().action, root.explore_count
+
+    return step
+
+
+def python(game: Any, seconds: float, seed: int) -> Callable[[Any], tuple[int, int]]:
+    """Returns the steps of the bot in Python."""
+    numbers = np.random.RandomState(seed)
+    bot = mcts.MCTSBot(game, UCT_C, 20, mcts.RandomRolloutEvaluator(1, numbers), True, numbers)
+    rates: dict[int, float] = {}
+
+    def step(state: Any) -> tuple[int, int]:
+        # A move of the same number in the last game takes as long as this one; in the first game, the move before.
+        number = state.move_number()
+        known = max((each for each in rates if each <= number), default=None)
+        if known is not None:
+            bot.max_simulations = max(2, round(rates[known] * ADVANTAGE * seconds))
+        begun = time.perf_counter()
+        root = bot.mcts_search(state)
+        rates[number] = root.explore_count / (time.perf_counter() - begun)
+        return root.best_child().action, root.explore_count
+
+    return step
+
+
+def play(start: Any, players: list[Player], dice: random.Random) -> list[float]:
+    """Plays a game and returns its results."""
+    state = start.clone()
+    while not state.is_terminal():
+        if state.is_chance_node():
+            outcomes, chances = zip(*state.chance_outcomes(), strict=True)
+            state.apply_action(dice.choices(outcomes, chances)[0])
+        else:
+            state.apply_action(players[state.current_player()].move(state))
+    results: list[float] = state.returns()
+    return results
+
+
+def opening(game: Any, moves: int, dice: random.Random) -> Any:
+    """Returns the state after random moves."""
+    state = game.new_initial_state()
+    while moves or state.is_chance_node():
+        if state.is_chance_node():
+            outcomes, chances = zip(*state.chance_outcomes(), strict=True)
+            state.apply_action(dice.choices(outcomes, chances)[0])
+        else:
+            state.apply_action(dice.choice(state.legal_actions()))
+            moves -= 1
+    return state
+
+
+def match(name: str, moves: int, kind: str, seconds: float, pairs: int, seed: int) -> str:
+    """Returns the row of a match."""
+    game = pyspiel.load_game(name)
+    make = {"cpp": cpp, "python": python}[kind]
+    mine, other = Player(lambda state: (0, 0)), Player(make(game, seconds, seed))
+    counts, totals = [0] * 5, [0, 0, 0]
+    if kind == "python":  # its first search measures its rate
+        other.step(opening(game, 0, random.Random(seed)))
+    for pair in range(pairs):
+        start = opening(game, moves, random.Random(1000 * seed + pair))
+        points = 0
+        for player in (0, 1):
+            mine.step = ours(seconds, 1000 * seed + pair)(player)
+            both = [mine, other] if player == 0 else [other, mine]
+            result = play(start, both, random.Random(1000 * seed + pair))[player]
+            points += round(result) + 1
+            totals[round(1 - result)] += 1
+        counts[points] += 1
+    elo = estimate(counts)
+    return (
+        f"| {name} | {2 * pairs} | +{totals[0]} ={totals[1]} -{totals[2]} | {elo.score:.1%} "
+        f"({score_of(elo.low):.1%} to {score_of(elo.high):.1%}) | {elo.elo:+.0f} ({elo.low:+.0f} to {elo.high:+.0f}) "
+        f"| {mine} | {other} |"
+    )
+
+
+def main() -> int:
+    """Plays the matches."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kind", choices=("cpp", "python"), nargs="+", default=["cpp", "python"])
+    parser.add_argument("--only", nargs="+", help="the games to play")
+    parser.add_argument("--seconds", type=float, default=0.03, help="a move (default: 0.03)")
+    parser.add_argument("--pairs", type=int, default=20, help="pairs of games (default: 20)")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    for kind in given.kind:
+        print(f"OpenSpiel's {'C++' if kind == 'cpp' else 'Python'} bot, {1000 * given.seconds:.0f} ms a move")
+        columns = ("game", "games", "won, drawn, lost", "score (95 %)", "Elo (95 %)")
+        columns += ("ours a move", "simulations", "theirs", "simulations")
+        print(f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}")
+        for name, moves in (CPP if kind == "cpp" else PYTHON).items():
+            if not given.only or name in given.only:
+                print(match(name, moves, kind, given.seconds, given.pairs, given.seed), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
