@@ -97,11 +97,14 @@ def cpp(game: Any, seconds: float, seed: int) -> Callable[[Any], tuple[int, int]
     """Returns the steps of the C++ bot."""
     evaluator = pyspiel.RandomRolloutEvaluator(1, seed)
     rule = pyspiel.ChildSelectionPolicy.UCT
-    bot = pyspiel.MCTSBot(game, evaluator, UCT_C, 1 << 30, 0, True, seed, False, rule, ADVANTAGE * seconds)
+    timed = pyspiel.MCTSBot(game, evaluator, UCT_C, 1 << 30, 0, True, seed, False, rule, ADVANTAGE * seconds)
+    least = pyspiel.MCTSBot(game, evaluator, UCT_C, 2, 0, True, seed, False, rule)
 
     def step(state: Any) -> tuple[int, int]:
-        root = bot.mcts_search(state)
-        return root.best_child().action, root.explore_count
+        root = timed.mcts_search(state)
+        # One playout of a long game may take all the time: it leaves a root without moves.
+        best = root.best_child() or least.mcts_search(state).best_child()
+        return best.action, root.explore_count
 
     return step
 

@@ -10,6 +10,11 @@ from pondertree.errors import InvalidArgumentError
 from pondertree.optional import require
 from pondertree.validation import shown
 
+#: Games whose states cannot be copied (as of OpenSpiel 2.0.2), which a search does for every move, and why.
+_UNCOPIED = {
+    "morpion_solitaire": "a move in a copy of a state accesses memory of the original, and may end the process",
+    "python_hangman": "copies of a state have lost the word list",
+}
 #: The engine numbers actions by 16 bits, and players by 8.
 MAX_ACTIONS = 65_535
 MAX_PLAYERS = 255
@@ -73,6 +78,8 @@ def _check_type(game: Any) -> None:
             f"{name} has sampled chance: it draws outcomes itself and does not list them (chance_outcomes), so that "
             "a search cannot repeat a move; only explicit chance can be searched"
         )
+    if kind.short_name in _UNCOPIED:
+        raise InvalidArgumentError(f"{name} cannot be searched: {_UNCOPIED[kind.short_name]}")
     if game.num_distinct_actions() > MAX_ACTIONS:
         raise InvalidArgumentError(
             f"{name} has {game.num_distinct_actions():,} actions: at most {MAX_ACTIONS:,} can be searched"
