@@ -2,9 +2,9 @@
 
 Both sides are UCT with random playouts and the same exploration, `Q + sqrt(2 ln N / n)`, and prove results. OpenSpiel's
 C++ bot plays the games that are compiled here, its Python bot other games, which Pondertree searches through
-OpenSpiel. Bots think in turn in one process. OpenSpiel's have 5 % more time: the C++ bot by its clock, the Python bot
-by simulations, as many as fitted into that time at the same move of the last game. Openings are random; each is played
-from both sides.
+OpenSpiel. Bots think in turn in one thread. Time is that of the CPU, so that other processes do not count. OpenSpiel's
+bots are limited by simulations: 5 % more than fitted into the time at the same move of the last game. Openings are
+random; each is played from both sides.
 
 Prints the rows of the tables in RESULTS.md.
 """
@@ -30,6 +30,8 @@ from pondertree.envs import as_openspiel_bot
 from pondertree.match.statistics import estimate, score_of
 
 UCT_C = math.sqrt(2)
+Step = Callable[[Any], tuple[int, int]]
+"""Maps a state to (action, simulations)."""
 #: The time of OpenSpiel's bots in that of ours.
 ADVANTAGE = 1.05
 #: Games with the random moves of their openings.
@@ -60,17 +62,16 @@ PYTHON = {
 class Player:
     """A bot, and what its moves took."""
 
-    step: Callable[[Any], tuple[int, int]]
-    """Maps a state to (action, simulations)."""
+    step: Step
     seconds: list[float] = field(default_factory=list)
     simulations: list[int] = field(default_factory=list)
 
     def move(self, state: Any) -> int:
         """Returns the action to play, and measures it unless it is forced."""
-        begun = time.perf_counter()
+        begun = time.thread_time()
         action, simulations = self.step(state)
         if len(state.legal_actions()) > 1:
-            self.seconds.append(time.perf_counter() - begun)
+            self.seconds.append(time.thread_time() - begun)
             self.simulations.append(simulations)
         return action
 
@@ -78,55 +79,66 @@ class Player:
         return f"{1000 * statistics.mean(self.seconds):.1f} ms | {statistics.median(self.simulations):,.0f}"
 
 
-def ours(seconds: float, seed: int) -> Callable[[int], Callable[[Any], tuple[int, int]]]:
-    """Returns the function from a player's number to its steps."""
+def ours(kind: str, seconds: float, seed: int) -> Callable[[int], Step]:
+    """Returns the function from a player's number to its steps, which search in slices until the time is over."""
+    slice_ = 20 if kind == "python" else 200
 
-    def made(player: int) -> Callable[[Any], tuple[int, int]]:
-        bot = as_openspiel_bot(pondertree.UCT(time_limit=seconds, seed=seed), player)
+    def made(player: int) -> Step:
+        bot = as_openspiel_bot(pondertree.UCT(slice_, seed=seed), player)
 
         def step(state: Any) -> tuple[int, int]:
-            action = bot.step(state)
-            return action, 0 if bot.tree is None else bot.tree.result().simulations
+            deadline = time.thread_time() + seconds
+            while True:
+                action = bot.step(state)
+                if len(state.legal_actions()) == 1:
+                    return action, 0
+                result = bot.tree.result()
+                if time.thread_time() >= deadline or result.proven is not None:
+                    return action, result.simulations
 
         return step
 
     return made
 
 
-def cpp(game: Any, seconds: float, seed: int) -> Callable[[Any], tuple[int, int]]:
-    """Returns the steps of the C++ bot."""
-    evaluator = pyspiel.RandomRolloutEvaluator(1, seed)
-    rule = pyspiel.ChildSelectionPolicy.UCT
-    timed = pyspiel.MCTSBot(game, evaluator, UCT_C, 1 << 30, 0, True, seed, False, rule, ADVANTAGE * seconds)
-    least = pyspiel.MCTSBot(game, evaluator, UCT_C, 2, 0, True, seed, False, rule)
-
-    def step(state: Any) -> tuple[int, int]:
-        root = timed.mcts_search(state)
-        # One playout of a long game may take all the time: it leaves a root without moves.
-        best = root.best_child() or least.mcts_search(state).best_child()
-        return best.action, root.explore_count
-
-    return step
-
-
-def python(game: Any, seconds: float, seed: int) -> Callable[[Any], tuple[int, int]]:
-    """Returns the steps of the bot in Python."""
-    numbers = np.random.RandomState(seed)
-    bot = mcts.MCTSBot(game, UCT_C, 20, mcts.RandomRolloutEvaluator(1, numbers), True, numbers)
+def fitted(search: Callable[[Any, int], Any], seconds: float) -> Step:
+    """Returns the steps of a search (state, simulations) -> root that fits simulations into the time."""
     rates: dict[int, float] = {}
 
     def step(state: Any) -> tuple[int, int]:
         # A move of the same number in the last game takes as long as this one; in the first game, the move before.
         number = state.move_number()
         known = max((each for each in rates if each <= number), default=None)
-        if known is not None:
-            bot.max_simulations = max(2, round(rates[known] * ADVANTAGE * seconds))
-        begun = time.perf_counter()
-        root = bot.mcts_search(state)
-        rates[number] = root.explore_count / (time.perf_counter() - begun)
+        simulations = 20 if known is None else max(2, round(rates[known] * ADVANTAGE * seconds))
+        begun = time.thread_time()
+        root = search(state, simulations)
+        rates[number] = root.explore_count / (time.thread_time() - begun)
         return root.best_child().action, root.explore_count
 
     return step
+
+
+def cpp(game: Any, seconds: float, seed: int) -> Step:
+    """Returns the steps of the C++ bot."""
+    evaluator = pyspiel.RandomRolloutEvaluator(1, seed)
+    rule = pyspiel.ChildSelectionPolicy.UCT
+
+    def search(state: Any, simulations: int) -> Any:
+        return pyspiel.MCTSBot(game, evaluator, UCT_C, simulations, 0, True, seed, False, rule).mcts_search(state)
+
+    return fitted(search, seconds)
+
+
+def python(game: Any, seconds: float, seed: int) -> Step:
+    """Returns the steps of the bot in Python."""
+    numbers = np.random.RandomState(seed)
+    bot = mcts.MCTSBot(game, UCT_C, 20, mcts.RandomRolloutEvaluator(1, numbers), True, numbers)
+
+    def search(state: Any, simulations: int) -> Any:
+        bot.max_simulations = simulations
+        return bot.mcts_search(state)
+
+    return fitted(search, seconds)
 
 
 def play(start: Any, players: list[Player], dice: random.Random) -> list[float]:
@@ -167,7 +179,7 @@ def match(name: str, moves: int, kind: str, seconds: float, pairs: int, seed: in
         start = opening(game, moves, random.Random(1000 * seed + pair))
         points = 0
         for player in (0, 1):
-            mine.step = ours(seconds, 1000 * seed + pair)(player)
+            mine.step = ours(kind, seconds, 1000 * seed + pair)(player)
             both = [mine, other] if player == 0 else [other, mine]
             result = play(start, both, random.Random(1000 * seed + pair))[player]
             points += round(result) + 1
@@ -186,7 +198,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kind", choices=("cpp", "python"), nargs="+", default=["cpp", "python"])
     parser.add_argument("--only", nargs="+", help="the games to play")
-    parser.add_argument("--seconds", type=float, default=0.03, help="a move (default: 0.03)")
+    parser.add_argument("--seconds", type=float, default=0.02, help="of CPU time a move (default: 0.02)")
     parser.add_argument("--pairs", type=int, default=20, help="pairs of games (default: 20)")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()

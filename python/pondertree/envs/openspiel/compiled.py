@@ -74,7 +74,8 @@ def _chess(parameters: Mapping[str, Any], theirs: Any) -> Any:
 
 
 def _chess_action(theirs: Any, ours: Any, action: int) -> int:
-    found: int = ours.parse_action(theirs.action_to_string(action))
+    move = openspiel().chess.action_to_move(action, theirs.board())
+    found: int = ours.parse_action(move.to_lan())
     return found
 
 
@@ -107,10 +108,11 @@ def _backgammon_action(theirs: Any, ours: Any, action: int) -> int:
     order, pair = divmod(action, 676)
     # Points are counted from the side of X there, from the mover's here.
     first, second = (point if point >= 24 or player == 0 else 23 - point for point in (pair % 26, pair // 26))
-    same: int = order * 676 + second * 26 + first
-    if same in ours.legal_actions():
-        return same
-    # Of the plays that lead to the same position, one is legal here.
+    legal = ours.legal_actions()
+    # Of the plays that lead to the same position, one is legal here: often the same two moves in the other order.
+    for same in (order * 676 + second * 26 + first, (1 - order) * 676 + first * 26 + second):
+        if same in legal:
+            return int(same)
     text = re.sub(r"^\d+ - |(?<=.) Pass$", "", theirs.action_to_string(player, action)).lower()
     found: int = ours.parse_action(text)
     return found
