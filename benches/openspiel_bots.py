@@ -26,7 +26,7 @@ import pyspiel
 from open_spiel.python.algorithms import mcts
 
 import pondertree
-from pondertree.envs import as_openspiel_bot
+from pondertree.envs import as_openspiel_bot, from_openspiel
 from pondertree.match.statistics import estimate, score_of
 
 UCT_C = math.sqrt(2)
@@ -56,6 +56,8 @@ PYTHON = {
     "go(board_size=9)": 2,
     "einstein_wurfelt_nicht": 4,
 }
+#: Games whose steps are measured.
+STEPS = ["tic_tac_toe", "connect_four", "go(board_size=9)", "chess", "amazons", "pentago", "backgammon", "pig", "2048"]
 
 
 @dataclass
@@ -193,16 +195,61 @@ def match(name: str, moves: int, kind: str, seconds: float, pairs: int, seed: in
     )
 
 
+def steps(name: str, positions: int = 300, rounds: int = 7) -> str:
+    """Returns the row of the time of a step, as a search makes it, in OpenSpiel and as a state of this package.
+
+    A step is a move and the reading of what a search needs: the end, the player to move, legal actions or outcomes.
+    """
+    dice, found = random.Random(1), []
+    state = opening(pyspiel.load_game(name), 0, dice)
+    while len(found) < positions:
+        if state.is_terminal():
+            state = opening(pyspiel.load_game(name), 0, dice)
+        action = dice.choice(state.legal_actions())
+        found.append((state.clone(), from_openspiel(state, compiled=False), action))
+        state.apply_action(action)
+
+    def bare(theirs: Any, _: Any, action: int) -> None:
+        after = theirs.clone()
+        after.apply_action(action)
+        if not after.is_terminal():
+            (after.chance_outcomes if after.current_player() == pondertree.CHANCE else after.legal_actions)()
+
+    def adapted(_: Any, ours: Any, action: int) -> None:
+        after = ours.play(action)
+        if not after.is_terminal:
+            (after.chance_outcomes if after.to_play == pondertree.CHANCE else after.legal_actions)()
+
+    def seconds(step: Callable[[Any, Any, int], None]) -> float:
+        """Returns the mean over positions of the least time of a step."""
+        least = [math.inf] * positions
+        for _ in range(rounds):
+            for index, each in enumerate(found):
+                each[1].legal_actions()  # a search has read them
+                begun = time.perf_counter()
+                step(*each)
+                least[index] = min(least[index], time.perf_counter() - begun)
+        return statistics.mean(least)
+
+    theirs, ours = 1e6 * seconds(bare), 1e6 * seconds(adapted)
+    return f"| {name} | {theirs:.2f} us | {ours:.2f} us | {ours - theirs:+.2f} us |"
+
+
 def main() -> int:
-    """Plays the matches."""
+    """Plays the matches, or measures steps."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kind", choices=("cpp", "python"), nargs="+", default=["cpp", "python"])
+    parser.add_argument("--kind", choices=("cpp", "python", "steps"), nargs="+", default=["cpp", "python"])
     parser.add_argument("--only", nargs="+", help="the games to play")
     parser.add_argument("--seconds", type=float, default=0.02, help="of CPU time a move (default: 0.02)")
     parser.add_argument("--pairs", type=int, default=20, help="pairs of games (default: 20)")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     for kind in given.kind:
+        if kind == "steps":
+            print("| game | OpenSpiel | adapter | difference |\n| --- | --- | --- | --- |")
+            for name in given.only or STEPS:
+                print(steps(name), flush=True)
+            continue
         print(f"OpenSpiel's {'C++' if kind == 'cpp' else 'Python'} bot, {1000 * given.seconds:.0f} ms a move")
         columns = ("game", "games", "won, drawn, lost", "score (95 %)", "Elo (95 %)")
         columns += ("ours a move", "simulations", "theirs", "simulations")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from typing import Any
 
@@ -138,6 +139,20 @@ def test_chess_positions_keep_their_start_and_history() -> None:
     for text in ("O-O", "O-O"):
         theirs.apply_action(theirs.string_to_action(text))
     assert from_openspiel(theirs).fen().startswith("r4rk1/pPpp1ppp/8/3Pp3/8/8/P1P1PPPP/R4RK1 w - ")
+
+
+def test_boards_of_other_starts_are_not_translated() -> None:
+    game = pyspiel.load_game("connect_four")
+    played = game.new_initial_state()
+    for action in (3, 3, 2, 1):
+        played.apply_action(action)
+    other = game.new_initial_state(str(played.to_json()))
+    assert other.history() == []
+    assert other.legal_actions() == game.new_initial_state().legal_actions()
+    state = from_openspiel(other)
+    assert isinstance(state, OpenSpielState)
+    assert str(state) == str(played)
+    assert pickle.loads(pickle.dumps(state)) == state != from_openspiel(played, compiled=False)
 
 
 def test_chess_draw_by_repetition_is_an_end() -> None:
