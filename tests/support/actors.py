@@ -18,6 +18,8 @@ import pytest
 from pondertree.learn import Config, Watcher
 from pondertree.learn.report.progress import Status
 
+IMPORTED_BY = os.getpid()
+
 
 def quick(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.1) -> None:
     """Shortens batches and rounds."""
@@ -136,6 +138,10 @@ class Counter:
             time.sleep(0.5)
             self.heartbeat()
         return self.add(number)
+
+    def is_module_inherited(self) -> bool:
+        """Whether this module was imported by another process, from which this one was forked."""
+        return os.getpid() != IMPORTED_BY
 
 
 def make_counter(setup: Any) -> Counter:

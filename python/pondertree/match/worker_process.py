@@ -1,4 +1,7 @@
-"""Worker processes: started by spawn, with a pipe to their parent; Ctrl-C is the parent's, and they end with it."""
+"""Worker processes with a pipe to their parent, spawned or forked from a server that has imported their module.
+
+Ctrl-C is the parent's, and they end with it.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import connection, resource_tracker
-from multiprocessing.context import SpawnProcess
+from multiprocessing.process import BaseProcess
 from types import FrameType
+from typing import Any
 
 #: Seconds for a worker process to exit after SIGTERM.
 EXIT_TIMEOUT = 5.0
@@ -19,10 +23,16 @@ EXIT_TIMEOUT = 5.0
 class WorkerProcess:
     """The parent's handle of a process that runs `serve(pipe, packed)`."""
 
-    def __init__(self, serve: Callable[[connection.Connection, bytes], None], packed: bytes) -> None:
-        context = multiprocessing.get_context("spawn")
+    def __init__(
+        self, serve: Callable[[connection.Connection, bytes], None], packed: bytes = b"", preload: str = ""
+    ) -> None:
+        """`preload` names a module that is imported before, once for all processes, where the system can fork."""
+        context: Any = multiprocessing.get_context("spawn")
+        if preload and "forkserver" in multiprocessing.get_all_start_methods():
+            context = multiprocessing.get_context("forkserver")
+            context.set_forkserver_preload([preload])  # without effect if the server runs
         self.connection, child_connection = context.Pipe()
-        self.process: SpawnProcess = context.Process(target=serve, args=(child_connection, packed), daemon=True)
+        self.process: BaseProcess = context.Process(target=serve, args=(child_connection, packed), daemon=True)
         try:
             with deferred_interrupts():
                 self.process.start()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.support.actors import Counter
 
+from pondertree.errors import InvalidArgumentError
 from pondertree.learn.executors import Pool, ProcessExecutor, Reply
 from pondertree.learn.executors.base import make_actor, own_version, run_call
 from pondertree.learn.executors.processes import ProcessActor
@@ -48,6 +51,37 @@ def test_pipe_of_a_dead_actor_is_closed_by_the_thread_that_sends(tmp_path: Path)
         assert actor._worker.connection.closed
         actor.call("add", 1)
         actor.kill()
+
+
+PRELOADED = """
+import time
+from pathlib import Path
+from tests.support.actors import Counter
+from pondertree.learn.executors import ProcessExecutor
+
+if __name__ == "__main__":
+    with ProcessExecutor(actors=1).open(Path({folder!r})) as pool:
+        pool.launch(Counter, 3).call("is_module_inherited")
+        while not (found := [reply.value for reply in pool.poll(0.1) if reply.kind == "value"]):
+            pass
+        print(found)
+"""
+
+
+@pytest.mark.skipif("forkserver" not in multiprocessing.get_all_start_methods(), reason="the system cannot fork")
+def test_actor_inherits_its_imported_module(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PRELOADED.format(folder=str(tmp_path))]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120.0)
+    assert done.stdout == "[True]\n"
+
+
+def test_more_gpus_than_present_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    ProcessExecutor(actors=4, gpus=0.5).open(tmp_path).close()
+    with pytest.raises(InvalidArgumentError, match=r"gpus = 0\.5 for 5 actors needs 3 GPUs, but there are 2"):
+        ProcessExecutor(actors=5, gpus=0.5).open(tmp_path)
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])

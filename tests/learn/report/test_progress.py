@@ -17,7 +17,7 @@ from rich.console import Console
 from pondertree.learn import train
 from pondertree.learn.data.checkpoint import Counters
 from pondertree.learn.evaluation.ratings import rating_of
-from pondertree.learn.report.progress import PanelWatcher, Status, Watcher
+from pondertree.learn.report.progress import PanelWatcher, Status, Watcher, actors_summary
 
 
 def test_panel_prints_notes_verbatim() -> None:
@@ -86,3 +86,10 @@ def test_watcher_receives_evaluation_when_it_completes(tmp_path: Path, side_by_s
     [place] = [place for place, event in enumerate(seen.events) if event.startswith("step 6:")]
     assert set(seen.events[:place]) == {"not yet"}
     assert seen.events[place + 1 :] == [str(rating_of(evaluation))]
+
+
+@pytest.mark.parametrize(
+    ("restarts", "text"), [(0, "1 playing"), (1, "1 playing, 1 restart"), (2, "1 playing, 2 restarts")]
+)
+def test_restarts_of_actors_are_counted(restarts: int, text: str) -> None:
+    assert actors_summary({"0": {"ready": 1, "restarts": restarts}}) == text

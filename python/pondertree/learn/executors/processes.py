@@ -1,8 +1,7 @@
-"""An executor with a process for each actor, on this machine, and a spare process for the next one to be replaced."""
+"""An executor with a process for each actor, on this machine."""
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import math
 import pickle
@@ -122,8 +121,8 @@ class ProcessActor(Actor):
 class ProcessPool(Pool):
     """Actors in processes.
 
-    Once an actor is ready, a spare process imports the module of the actors, which takes seconds with PyTorch: it
-    is the next actor, so that a dead one is replaced without that delay.
+    They are forked, where the system can, from a server that has imported their module: with PyTorch that takes
+    seconds, and a dead one is replaced without that delay.
     """
 
     def __init__(self, scratch: Path) -> None:
@@ -132,9 +131,6 @@ class ProcessPool(Pool):
         self._replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
         self._numbers = itertools.count()
         self._actors: set[ProcessActor] = set()
-        self._module = ""
-        """The module of the actors."""
-        self._spare: WorkerProcess | None = None
 
     def launch(self, make: Callable[..., Any], setup: Any, *blobs: Blob) -> Actor:
         """Starts a process."""
@@ -144,18 +140,10 @@ class ProcessPool(Pool):
             raise UsageError(
                 f"the game cannot be sent to another process: {error}. Its class or factory must be importable"
             ) from None
-        self._module = make.__module__
-        actor = ProcessActor(self._take_process(), self._write(packed), self._replies)
+        worker = WorkerProcess(serve, preload=make.__module__)
+        actor = ProcessActor(worker, self._write(packed), self._replies)
         self._actors.add(actor)
         return actor
-
-    def _take_process(self) -> WorkerProcess:
-        """Returns the spare process, or a new one if there is none or it died."""
-        spare, self._spare = self._spare, None
-        if spare is None or spare.process.is_alive():
-            return spare or WorkerProcess(serve, b"")
-        spare.end()
-        return WorkerProcess(serve, b"")
 
     def poll(self, timeout: float) -> list[Reply]:
         """Returns the replies so far; releases the processes that ended."""
@@ -164,8 +152,6 @@ class ProcessPool(Pool):
             found.append(self._replies.get(timeout=timeout) if timeout > 0.0 else self._replies.get_nowait())
             while True:
                 found.append(self._replies.get_nowait())
-        if self._spare is None and any(reply.kind == "ready" for reply in found):
-            self._spare = WorkerProcess(serve, self._module.encode())
         return [self._ended(reply) if reply.kind == "died" else reply for reply in found]
 
     def _ended(self, reply: Reply) -> Reply:
@@ -188,17 +174,12 @@ class ProcessPool(Pool):
         return blob
 
     def close(self) -> None:
-        """Kills all processes, whatever they do; waits for at most `EXIT_TIMEOUT` for each of spare and actors."""
-        spare, self._spare = self._spare, None
-        if spare is not None:
-            spare.process.kill()
+        """Kills all processes, whatever they do; waits for at most `EXIT_TIMEOUT`."""
         for actor in self._actors:
             actor.kill()
         ends = time.monotonic() + EXIT_TIMEOUT
         for actor in self._actors:
             actor.end(max(ends - time.monotonic(), 0.0))
-        if spare is not None:
-            spare.end()
         self._actors.clear()
         self._folder.cleanup()
 
@@ -223,16 +204,10 @@ class Heartbeat:
             self._pipe.send(("heartbeat", None))
 
 
-def serve(pipe: connection.Connection, module: bytes) -> None:
-    """The main loop of an actor's process, which receives the actor first; ends on SIGTERM or with its parent.
-
-    A spare process is given the name of a module to import before.
-    """
+def serve(pipe: connection.Connection, _: bytes) -> None:
+    """The main loop of an actor's process, which receives the actor first; ends on SIGTERM or with its parent."""
     prepare_worker()
     try:
-        if module:
-            with suppress(Exception):  # reported when the actor is made
-                importlib.import_module(module.decode())
         target, error = make_actor(*pipe.recv().get())
         if hasattr(target, "heartbeat"):
             target.heartbeat = Heartbeat(pipe)
