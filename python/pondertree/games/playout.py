@@ -165,7 +165,9 @@ def simulate_leaves(
         elif evaluator is None and policy is None and hasattr(state, "simulateRandomPlayout"):
             values.append(_own_playouts(state, chooser, max_depth))
         else:
-            playout_rewards, final, weight = _play(state, Random(sim_key, PLAYOUT), max_depth, policy, playouts, discount)
+            playout_rewards, final, weight = _play(
+                state, Random(sim_key, PLAYOUT), max_depth, policy, playouts, discount
+            )
             if final.is_terminal:
                 playout_rewards = [e + weight * v for e, v in zip(playout_rewards, end_values(final), strict=True)]
             elif evaluator is not None:
