@@ -234,3 +234,15 @@ def test_chance_in_playouts_that_goes_on_for_ever_is_refused(make: Any) -> None:
 
     with pytest.raises(GameContractError, match=r"1000 chance nodes follow each other .*Reroll"):
         make(1, seed=1).run(Later())
+
+
+def test_playouts_name_outcomes_that_play_refuses() -> None:
+    """`play` checks `legal_actions()`, which lack an outcome, at chance nodes that playouts alone reach."""
+
+    class Lacks(Race):
+        def legal_actions(self) -> list[int]:
+            legal = super().legal_actions()
+            return [1, 2] if self.rolling and sum(self.places) >= 4 else legal
+
+    with pytest.raises(GameContractError, match=r"legal_actions\(\) at a chance node is \[1, 2\]"):
+        pondertree.UCT(2, seed=1).run(Lacks())

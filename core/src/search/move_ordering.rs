@@ -80,7 +80,7 @@ impl HistoryTable {
 
     /// Builds the table of these columns; the error is a message.
     pub(crate) fn from_columns(root_ply: u64, killers: &[i32], history: [&[f64]; 2], actions: usize) -> Result<Self, &'static str> {
-        if root_ply > MAX_PLY || killers.len() as u64 > 4 * MAX_PLY || killers.len() % 2 != 0 {
+        if root_ply > MAX_PLY || killers.len() as u64 > 4 * MAX_PLY || !killers.len().is_multiple_of(2) {
             return Err("killers are of more plies than a game has, or not two for each");
         }
         let is_scores = |scores: &[f64]| scores.is_empty() || (scores.len() == actions && scores.iter().all(|score| score.is_finite()));

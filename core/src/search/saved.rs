@@ -211,7 +211,10 @@ impl SearchColumns {
     }
 
     fn read_trace(&self) -> Result<Vec<TraceRow>, &'static str> {
-        if self.trace_rows.len() % 3 != 0 || self.trace_steps.len() % 2 != 0 || self.trace_action.len() != self.trace_score.len() {
+        if !self.trace_rows.len().is_multiple_of(3)
+            || !self.trace_steps.len().is_multiple_of(2)
+            || self.trace_action.len() != self.trace_score.len()
+        {
             return Err("the columns of the trace have other lengths");
         }
         let terms = TermColumns {

@@ -143,7 +143,7 @@ impl TermColumns {
             _ => None,
         });
         let mut value = || values.next().flatten();
-        let fits = self.kinds.len() == self.values.len() && self.counts.len() % 3 == 0;
+        let fits = self.kinds.len() == self.values.len() && self.counts.len().is_multiple_of(3);
         let choices = fits.then(|| self.counts.chunks_exact(3))?.map(|counts| {
             let shared = (0..counts[0]).map(|_| name().zip(value())).collect::<Option<Terms>>()?;
             let names = (0..counts[1]).map(|_| name()).collect::<Option<Vec<_>>>()?;

@@ -255,7 +255,7 @@ impl<W: World> SearchState<W> {
         started < self.simulation_limit
             && tree.node(ROOT).proven == UNPROVEN
             && tree.has_room((self.pending.len() + 1) * config.nodes_per_simulation(), config.max_tree_bytes, config.max_positions)
-            && !(config.early_stop && started % SIMULATIONS_PER_CHECK == 0 && self.leader_cannot_be_overtaken(tree))
+            && !(config.early_stop && started.is_multiple_of(SIMULATIONS_PER_CHECK) && self.leader_cannot_be_overtaken(tree))
     }
 
     /// Returns whether `gather` may add leaves to the batch, or must open one.

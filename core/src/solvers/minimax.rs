@@ -52,7 +52,7 @@ pub fn minimax<W: World>(state: &W::State, depth: u32, stop: &dyn Fn() -> bool) 
 /// exhausted.
 fn solve<W: World>(state: &W::State, depth: u32, player: u8, budget: &mut Budget<'_>) -> Option<i8> {
     budget.left = budget.left.checked_sub(1)?;
-    if budget.left % NODES_PER_CHECK == 0 && (budget.stop)() {
+    if budget.left.is_multiple_of(NODES_PER_CHECK) && (budget.stop)() {
         budget.left = 0;
         return None;
     }

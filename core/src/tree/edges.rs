@@ -176,8 +176,7 @@ impl EdgeArena {
     pub(super) fn new_blocks(&self, runs: usize) -> usize {
         let free = (self.blocks.len() << self.block_bits) - self.used as usize;
         if runs == 1 && free >= self.longest_run {
-            // The common case, once per simulation.
-            return 0;
+            return 0; // the common case, once per simulation
         }
         self.more_blocks(runs, free)
     }
@@ -185,9 +184,6 @@ impl EdgeArena {
     /// `new_blocks` beside `free` words.
     #[cold]
     fn more_blocks(&self, runs: usize, free: usize) -> usize {
-        if runs == 1 {
-            return self.longest_run.div_ceil(1 << self.block_bits);
-        }
         let per_block = (1usize << self.block_bits) / self.longest_run;
         if per_block == 0 {
             return runs * self.longest_run.div_ceil(1 << self.block_bits);
@@ -219,7 +215,6 @@ impl EdgeArena {
         let words = words(count, self.counts_in_flight);
         let block_words = 1usize << self.block_bits;
         if words > self.usual_run {
-            // Outcomes of chance may be more than the edges of other nodes.
             self.longest_run = self.longest_run.max(words);
             if words > block_words {
                 return self.reserve_long(count, words);

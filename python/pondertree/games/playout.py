@@ -171,7 +171,9 @@ def simulate_leaves(
             values.append(seeded_playout(state, sim_key))
             playouts.ended += 1
         else:
-            playout_rewards, final, weight = _play(state, Random(sim_key, PLAYOUT), max_depth, policy, playouts, discount)
+            playout_rewards, final, weight = _play(
+                state, Random(sim_key, PLAYOUT), max_depth, policy, playouts, discount
+            )
             if final.is_terminal:
                 playout_rewards = [e + weight * v for e, v in zip(playout_rewards, end_values(final), strict=True)]
             elif evaluator is not None:

@@ -137,7 +137,9 @@ class MCTS(PriorSearch[PriorNode]):
 
     # --- Selection -----------------------------------------------------------------------------------------
 
-    def _descend(self, tree: SearchTree[PriorNode], random: Random, record: Record | None, outcome_random: Random) -> PriorNode:
+    def _descend(
+        self, tree: SearchTree[PriorNode], random: Random, record: Record | None, outcome_random: Random
+    ) -> PriorNode:
         """Selection: by the schedule at the root, by `interior_scores` below. Proven losses are skipped."""
         node = tree.root
         while node.children and node.proven is None:

@@ -332,7 +332,9 @@ class MCTS(BatchedSearch[MCTSNode]):
 
     def _descend(self, tree: Tree, random: Random, record: Record | None, outcome_random: Random) -> MCTSNode:
         """Selection from the root, on values normalised by the bounds of the tree if `normalize` says so."""
-        return self._select(tree.root, random, record, outcome_random, scale_of(tree) if self.normalize == "tree" else None)
+        return self._select(
+            tree.root, random, record, outcome_random, scale_of(tree) if self.normalize == "tree" else None
+        )
 
     def _select(
         self,

@@ -169,7 +169,9 @@ def fast_random_playout(state: Any, key: int, info: GameInfo, playouts: Playouts
             state = state.play(action)
             if info.has_rewards:
                 rewards = check_rewards(state.rewards(), info)
-                playout_rewards = [sum_ + weight * reward for sum_, reward in zip(playout_rewards, rewards, strict=True)]
+                playout_rewards = [
+                    sum_ + weight * reward for sum_, reward in zip(playout_rewards, rewards, strict=True)
+                ]
             if is_discounted and is_move:
                 weight *= discount
             plies += 1

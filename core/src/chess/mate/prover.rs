@@ -57,7 +57,7 @@ impl<'a> Prover<'a> {
             return None;
         }
         self.nodes += 1;
-        (self.nodes % NODES_PER_CHECK != 0 || !(self.stop)()).then_some(())
+        (!self.nodes.is_multiple_of(NODES_PER_CHECK) || !(self.stop)()).then_some(())
     }
 
     /// Returns whether the position is drawn unless it is mate.

@@ -157,7 +157,7 @@ impl PoolState {
         while self.load(Ordering::Acquire).inside() != 0 {
             polls += 1;
             // On a busy machine a worker inside may be waiting for this very core.
-            if polls % 1024 == 0 {
+            if polls.is_multiple_of(1024) {
                 std::thread::yield_now();
             }
             sync::spin_loop();

@@ -28,7 +28,7 @@ impl Spin {
 
     pub(super) fn is_over(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
-        if self.polls % POLLS != 0 {
+        if !self.polls.is_multiple_of(POLLS) {
             return false;
         }
         // Returns at once on an idle machine. On a busy one other threads, the caller among them, need the core: without the

@@ -35,7 +35,7 @@ impl<'a> Search<'a> {
     /// Returns whether the score is at least `beta`; None if stopped. Requires that the player to move cannot win at once.
     fn null_window_search(&mut self, position: &Position, moves: u64, beta: i8) -> Option<bool> {
         self.nodes += 1;
-        if self.nodes >= self.max_nodes || self.nodes % NODES_PER_CHECK == 0 && self.stop.load(Ordering::Relaxed) {
+        if self.nodes >= self.max_nodes || self.nodes.is_multiple_of(NODES_PER_CHECK) && self.stop.load(Ordering::Relaxed) {
             return None;
         }
         let stones = position.stones;
