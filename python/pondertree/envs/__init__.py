@@ -8,15 +8,19 @@ from pondertree.optional import lazy_names
 
 if TYPE_CHECKING:
     from pondertree.envs.gymnasium_state import from_gymnasium
+    from pondertree.envs.outward import as_gymnasium, as_pettingzoo
+    from pondertree.envs.pettingzoo import from_pettingzoo
     from pondertree.envs.recording import record
     from pondertree.envs.wrapping import wrap
 
-__all__ = ["from_gymnasium", "record", "wrap"]
+__all__ = ["as_gymnasium", "as_pettingzoo", "from_gymnasium", "from_pettingzoo", "record", "wrap"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "gymnasium_state": ["from_gymnasium"],
+        "outward": ["as_gymnasium", "as_pettingzoo"],
+        "pettingzoo": ["from_pettingzoo"],
         "recording": ["record"],
         "wrapping": ["wrap"],
     },
