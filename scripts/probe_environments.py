@@ -115,7 +115,7 @@ ENVIRONMENTS = [
     _own("SystemNoise", "refused", True, "os.urandom"),
     _own("Registered", "refused", False, "state in a table of the module"),
     _own("Registered", "replay", False, "state in a table of the module", recorded=True),
-    _own("Shared", "refused", False, "a list of the class"),
+    _own("ClassList", "refused", False, "a list of the class"),
 ]
 
 
