@@ -40,8 +40,10 @@ class Game(Protocol):
     scored by rewards alone, and its end is worth 0), `zero_sum` (default: two players and no `rewards`),
     `simulateRandomPlayout(perspective_player, max_depth)` (the UCT specification: the game's own playout),
     `symmetries()` (pairs of permutations of cells and of actions, as in `evaluators.Symmetry`; training uses them),
-    `chance_outcomes()` (pairs of an outcome and its probability, where `to_play` is `CHANCE`), `in_place()` (an equal
-    state for one random playout, which may reuse the memory of each state for the next).
+    `chance_outcomes()` (pairs of an outcome and its probability, where `to_play` is `CHANCE`), `random_playout(seed)`
+    (the result of a uniformly random playout for each player, as a function of the state and a 64-bit seed: used
+    instead of playing it move by move), `in_place()` (an equal state for one random playout, which may reuse the
+    memory of each state for the next).
     """
 
     @property

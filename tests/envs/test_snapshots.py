@@ -92,7 +92,7 @@ def test_foresight_is_what_a_copied_generator_gives() -> None:
     assert reward == known
 
 
-@pytest.mark.parametrize("kind", [hidden.SystemNoise, hidden.Registered, hidden.Shared])
+@pytest.mark.parametrize("kind", [hidden.SystemNoise, hidden.Registered, hidden.ClassList])
 def test_environment_without_faithful_copies_is_refused_with_advice(kind: Any) -> None:
     with pytest.raises(SnapshotError, match=r"cannot be copied for a search \(copy: .*snapshot=\(save") as caught:
         from_gymnasium(started(kind))

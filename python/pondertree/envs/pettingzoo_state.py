@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.envs.copying import RandomDrawError
+from pondertree.envs.generators import RandomDrawError
 from pondertree.envs.gymnasium import check_reward, described
 from pondertree.envs.pettingzoo_agents import OVER, AgentTable, Reading
 from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, UsageError

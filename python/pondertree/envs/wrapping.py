@@ -38,7 +38,7 @@ def _adapter(x: Any) -> Callable[..., Any]:
         if (module, name) in names:
             return _found(adapter, x)
     if any(module.partition(".")[0] in ("pyspiel", "open_spiel") for module, _ in names):
-        return _found(("openspiel", "from_openspiel"), x)
+        return _found(("openspiel.states", "from_openspiel"), x)
     if hasattr(x, "agent_selection") and hasattr(x, "last"):  # a wrapper that does not inherit
         return _found(("pettingzoo", "from_pettingzoo"), x)
     raise InvalidArgumentError(

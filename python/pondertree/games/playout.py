@@ -152,7 +152,8 @@ def simulate_leaves(
 
     With an evaluator and no `max_depth`, leaves are evaluated as they are. Otherwise each is played out and counted by
     `playouts`; without `playouts` and `max_depth`, a playout must end. `discount` is that of each move of a playout; a
-    game's own `simulateRandomPlayout` is taken as it is.
+    game's own `simulateRandomPlayout` is taken as it is. Its `random_playout` is used if nothing is truncated or
+    discounted.
 
     Deviation: a playout truncated at `max_depth` has no result, and the specification does not define its value. It is
     the evaluator's value of the last position, or a draw without one; rewards so far are kept.
@@ -166,6 +167,9 @@ def simulate_leaves(
             values.append([0.0] * state.num_players)
         elif evaluator is None and policy is None and hasattr(state, "simulateRandomPlayout"):
             values.append(_own_playouts(state, chooser, max_depth))
+        elif evaluator is None and policy is None and max_depth is None and has_random_playout(state, discount):
+            values.append(seeded_playout(state, sim_key))
+            playouts.ended += 1
         else:
             earned, final, weight = _play(state, Random(sim_key, PLAYOUT), max_depth, policy, playouts, discount)
             if final.is_terminal:
@@ -208,6 +212,24 @@ def own_playout(state: Any, player: int, max_depth: int | None) -> float:
             f"it must be a number from {-limit:g} to {limit:g}"
         )
     return value
+
+
+def has_random_playout(state: Any, discount: float) -> bool:
+    """Whether a game plays its random playouts itself; it knows no discount."""
+    return discount == 1.0 and hasattr(state, "random_playout")
+
+
+def seeded_playout(state: Any, key: int) -> list[float]:
+    """Returns the results of the game's own `random_playout`, checked: each in [-1, 1], or a sum of rewards."""
+    given = state.random_playout(key)
+    values = _numbers(given)
+    limit = LARGEST_REWARD if hasattr(state, "rewards") else 1.0
+    if values is None or len(values) != state.num_players or not all(abs(value) <= limit for value in values):
+        raise ValueError(
+            f"random_playout({key}) gave {given!r:.100}: it must be {state.num_players} numbers from {-limit:g} to "
+            f"{limit:g}, one for each player"
+        )
+    return values
 
 
 def evaluate(evaluator: Any, states: Sequence[State]) -> list[list[float]]:

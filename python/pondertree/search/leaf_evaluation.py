@@ -17,7 +17,7 @@ from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.protocol import EvaluatorOutput, evaluate_batch
 from pondertree.game import CHANCE, GameInfo, as_contract_error, check_returns, check_rewards
 from pondertree.games.chance import check_chance_ends, read_outcomes
-from pondertree.games.playout import MAX_PLAYOUT_LENGTH, MOVES_PER_CHECK, Playouts, simulate_leaves
+from pondertree.games.playout import MAX_PLAYOUT_LENGTH, MOVES_PER_CHECK, Playouts, has_random_playout, simulate_leaves
 
 
 class LeafEvaluation:
@@ -93,14 +93,14 @@ class LeafEvaluation:
         states = core.waiting_states() if table is None else [table[slot] for slot, _, _ in rows]
         leaves = [(state, chooser, key) for state, (_, chooser, key) in zip(states, rows, strict=True)]
         is_random = config.evaluator is None and config.python_policy is None and config.max_depth is None
-        if is_random and not hasattr(states[0], "simulateRandomPlayout"):
-            info, discount = self._info, config.discount
+        info, discount = self._info, config.discount
+        is_own = hasattr(states[0], "simulateRandomPlayout") or has_random_playout(states[0], discount)
+        if is_random and not is_own:
             played = [fast_random_playout(state, key, info, self.playouts, discount) for state, _, key in leaves]
             return np.array(played)
         evaluator = None if config.evaluator is None else _StateEvaluator(config.evaluator)
         with as_contract_error(self._info, "in a playout"):
-            policy, discount = config.python_policy, config.discount
-            values = simulate_leaves(leaves, config.max_depth, evaluator, policy, self.playouts, discount)
+            values = simulate_leaves(leaves, config.max_depth, evaluator, config.python_policy, self.playouts, discount)
         return np.array(values, dtype=np.float64)
 
 

@@ -1,0 +1,1 @@
+"""Games of OpenSpiel as games, and searches as bots of OpenSpiel."""
