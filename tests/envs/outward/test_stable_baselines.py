@@ -26,7 +26,7 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-@pytest.mark.filterwarnings("ignore:It seems that your observation:UserWarning")  # planes look like images
+@pytest.mark.filterwarnings("ignore::UserWarning:stable_baselines3")  # advice on images, which planes look like
 @pytest.mark.parametrize("factory", [TicTacToe, Pig], ids=lambda made: made.__name__)
 def test_stable_baselines_accepts_the_environment(factory: type) -> None:
     checker.check_env(as_gymnasium(factory, pondertree.UCT(10), side="random"))
