@@ -43,6 +43,7 @@ def test_masked_agent_plays_no_illegal_action() -> None:
     assert agent.num_timesteps == 128
 
 
+@pytest.mark.slow
 def test_agent_without_masks_learns_what_is_legal() -> None:
     env = as_gymnasium(TicTacToe, "random", illegal_reward=-1.0)
     agent = stable_baselines3.PPO("MlpPolicy", env, n_steps=512, learning_rate=3e-3, seed=1, device="cpu")
