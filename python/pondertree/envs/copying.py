@@ -135,6 +135,8 @@ class Copier:
         if is_python_class(kind):
             if any(module_of(each) == "gymnasium.spaces.space" for each in kind.__mro__):
                 return self._space
+            if getattr(kind, "is_empty_in_copies", False):
+                return self._empty
             if "__deepcopy__" in kind.__dict__:
                 self.is_complete = False
                 return self._own_copy
@@ -150,6 +152,9 @@ class Copier:
 
     def _nothing(self, value: Any, memo: Memo) -> None:
         return None
+
+    def _empty(self, value: Any, memo: Memo) -> Any:
+        return type(value)()
 
     def _shallow(self, value: Any, memo: Memo) -> Any:
         new = memo[id(value)] = copy.copy(value)
