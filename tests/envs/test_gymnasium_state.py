@@ -193,7 +193,7 @@ def test_unsuitable_spaces_and_arguments_are_refused() -> None:
         state.observation()
     with pytest.raises(InvalidArgumentError, match="discount must be from 0"):
         from_gymnasium(started(), discount=1.5)
-    with pytest.raises(InvalidArgumentError, match="takes one gymnasium.Env, not int"):
+    with pytest.raises(InvalidArgumentError, match=r"takes one gymnasium\.Env, not int"):
         from_gymnasium(3)
     env = started(recorded=True)
     for _ in range(12):

@@ -92,7 +92,7 @@ def test_foresight_is_what_a_copied_generator_gives() -> None:
     assert reward == known
 
 
-@pytest.mark.parametrize("kind", [hidden.SystemNoise, hidden.Registered, hidden.Shared])
+@pytest.mark.parametrize("kind", [hidden.SystemNoise, hidden.Registered, hidden.ClassList])
 def test_environment_without_faithful_copies_is_refused_with_advice(kind: Any) -> None:
     with pytest.raises(SnapshotError, match=r"cannot be copied for a search \(copy: .*snapshot=\(save") as caught:
         from_gymnasium(started(kind))
@@ -140,6 +140,56 @@ def test_recorded_randomness_is_sampled_in_replays() -> None:
     assert line(deep, [1, 0, 1]) == line(deep, [1, 0, 1])
     _, reward, *_ = env.step(1)
     assert reward not in {state.play(1).play(outcome).rewards()[0] for outcome in range(16)}
+
+
+def test_replayed_states_share_their_prefixes() -> None:
+    """A step of a search costs one step of the environment where a waiting environment is near."""
+    steps = [0]
+
+    class Counted(hidden.Registered):
+        def step(self, action: int) -> Any:
+            steps[0] += 1
+            return super().step(action)
+
+        def noise(self) -> float:
+            return super().noise() / 1000
+
+    env = record(Counted(), make=Counted)
+    env.reset(seed=5)
+    state = from_gymnasium(env, seed=1)
+    assert state.snapshot_method == "replay"
+    steps[0] = 0
+    deep = state
+    for _ in range(10):
+        deep = deep.play(0)
+    assert steps[0] == 10  # the same environment goes on
+    steps[0] = 0
+    siblings = [deep.play(action) for action in (0, 1, 0, 1)]
+    assert steps[0] <= 4 * 11
+    assert [each.returns() for each in siblings[:2]] == [each.returns() for each in siblings[2:]]
+    assert siblings[0]._token.parent is deep._token is siblings[1]._token.parent  # an object per state
+
+
+def test_copies_leave_the_record_out() -> None:
+    env = record(hidden.Walk())
+    env.reset(seed=1)
+    env.step(1)
+    copied = Copier().copy(env)
+    assert copied.pondertree_recorder.episode is None
+    assert copied.step(1)[0].tolist() == [2, 2]
+    assert env.pondertree_recorder.episode.actions == [1]
+
+
+def test_environment_that_draws_pictures_is_copied_without_its_window() -> None:
+    pytest.importorskip("pygame")
+    env = gymnasium.make("CartPole-v1", render_mode="rgb_array")
+    env.reset(seed=1)
+    env.render()
+    assert env.unwrapped.screen is not None
+    state = from_gymnasium(env)
+    assert state.snapshot_method == "copy"
+    assert (state._token.unwrapped.screen, state._token.unwrapped.render_mode) == (None, None)
+    state.play(1).play(0)
 
 
 def test_given_pair_is_used_and_wrappers_are_restored() -> None:

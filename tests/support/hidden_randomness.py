@@ -151,7 +151,7 @@ class Registered(Walk):
         return float(_REGISTRY[self.number][0])
 
 
-class Shared(Walk):
+class ClassList(Walk):
     """Shares a list with its class."""
 
     visits: list[int] = []  # noqa: RUF012 (the fault)

@@ -14,7 +14,6 @@ import fractions
 import functools
 import logging
 import pathlib
-import random
 import re
 import struct
 import types
@@ -24,6 +23,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
+
+from pondertree.envs.generators import NO_GENERATOR, NoGenerator, PendingGenerator, copy_generator, is_generator
 
 Memo = dict[int, Any]
 Handler = Callable[[Any, Memo], Any]
@@ -62,86 +63,6 @@ class CannotCopyError(Exception):
     def __str__(self) -> str:
         place = "".join(reversed(self.place)).lstrip(".")
         return f"{place} is {self.args[0]}" if place else f"it holds {self.args[0]}"
-
-
-class RandomDrawError(Exception):
-    """A random number was drawn in an environment in which none were drawn before."""
-
-
-class NoGenerator:
-    """Takes the place of a random generator in copies of environments that draw no random numbers."""
-
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise RandomDrawError
-
-
-NO_GENERATOR: Final = NoGenerator()
-
-
-class PendingGenerator:
-    """The generator of an environment that has not been used: created from its key at the first use.
-
-    Gymnasium would create it from the operating system's entropy.
-    """
-
-    __slots__ = ("index", "key", "made")
-
-    def __init__(self, key: int = 0, index: int = 0) -> None:
-        self.key = key
-        self.index = index
-        self.made: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if self.made is None:
-            self.made = np.random.default_rng([self.key, self.index])
-        return getattr(self.made, name)
-
-
-class _NoSeed(np.random.bit_generator.ISeedSequence):
-    """Seeds a generator whose state is set next; NumPy's own seeding takes several microseconds."""
-
-    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
-        return np.zeros(n_words, dtype)
-
-
-_NO_SEED: Final[Any] = _NoSeed()
-
-
-def copy_generator(generator: Any) -> Any:
-    """Returns a random generator in the same state."""
-    if isinstance(generator, PendingGenerator):
-        pending = PendingGenerator(generator.key, generator.index)
-        pending.made = None if generator.made is None else copy_generator(generator.made)
-        return pending
-    if isinstance(generator, random.Random):
-        new = type(generator)()
-        new.setstate(generator.getstate())
-        return new
-    if isinstance(generator, np.random.RandomState):
-        bits = generator._bit_generator
-        copied = np.random.RandomState(type(bits)(0))
-        copied.set_state(generator.get_state(legacy=False))
-        return copied
-    if isinstance(generator, np.random.BitGenerator):
-        bits = type(generator)(_NO_SEED)
-        bits.state = generator.state
-        return bits
-    bits = type(generator.bit_generator)(_NO_SEED)
-    bits.state = generator.bit_generator.state
-    return type(generator)(bits)
-
-
-def is_generator(value: Any) -> bool:
-    """Whether a value is a random generator with a state; the operating system's has none."""
-    return isinstance(
-        value, (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator, PendingGenerator)
-    ) and not isinstance(value, random.SystemRandom)
 
 
 class Copier:
@@ -214,6 +135,8 @@ class Copier:
         if is_python_class(kind):
             if any(module_of(each) == "gymnasium.spaces.space" for each in kind.__mro__):
                 return self._space
+            if getattr(kind, "is_empty_in_copies", False):
+                return self._empty
             if "__deepcopy__" in kind.__dict__:
                 self.is_complete = False
                 return self._own_copy
@@ -229,6 +152,9 @@ class Copier:
 
     def _nothing(self, value: Any, memo: Memo) -> None:
         return None
+
+    def _empty(self, value: Any, memo: Memo) -> Any:
+        return type(value)()
 
     def _shallow(self, value: Any, memo: Memo) -> Any:
         new = memo[id(value)] = copy.copy(value)

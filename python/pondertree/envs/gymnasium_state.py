@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree.envs.actions import Actions, read_actions
-from pondertree.envs.copying import RandomDrawError
+from pondertree.envs.generators import RandomDrawError
 from pondertree.envs.gymnasium import check_reward, described
 from pondertree.envs.readers import read_first
 from pondertree.envs.recording import recorder_of
@@ -25,7 +25,7 @@ from pondertree.optional import require
 from pondertree.random import Random, fold
 
 #: Samples of the random numbers of a step, each an outcome of its chance node.
-SAMPLES = 16
+SAMPLES = 128
 
 
 class EnvironmentGame:
@@ -44,7 +44,7 @@ class EnvironmentGame:
         self.view = view
         self.discount = discount
         self.outcomes = EqualOutcomes.of(samples)
-        self.numbers = list(range(samples))
+        self.numbers = self.outcomes.checked.actions
 
     def call(self, action: int) -> str:
         """Returns the name of a step in messages."""
@@ -251,8 +251,8 @@ class RandomGymnasiumState(GymnasiumState):
     def play(self, action: int) -> GymnasiumState:
         """Returns the chance node after an action, or the state after a sample."""
         if self._pending is not None:
-            if action not in self._game.numbers:
-                raise InvalidActionError(f"outcome {action} is not one of {self._game.numbers}")
+            if not 0 <= action < len(self._game.numbers):
+                raise InvalidActionError(f"outcome {action} is not from 0 to {len(self._game.numbers) - 1}")
             return self._step(self._pending, fold(self._key, action))
         self._check(action)
         new = self._copied(self._env)

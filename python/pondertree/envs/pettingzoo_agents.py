@@ -10,6 +10,7 @@ from pondertree.envs.actions import Actions, read_actions
 from pondertree.envs.snapshots import Snapshots
 from pondertree.envs.spaces import View, view_of
 from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, UsageError
+from pondertree.games.chance import EqualOutcomes
 from pondertree.random import Random
 from pondertree.validation import shown
 
@@ -44,7 +45,7 @@ class AgentTable:
         self.agents = tuple(env.possible_agents)
         self.discount = discount
         self.results_only = results_only
-        self.outcomes = [(outcome, 1.0 / samples) for outcome in range(samples)]
+        self.outcomes = EqualOutcomes.of(samples)
         self.numbers = list(range(samples))
         self.nothing = (0.0,) * len(self.agents)
         self.is_probed = True

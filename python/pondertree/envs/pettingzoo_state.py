@@ -7,11 +7,12 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.envs.copying import RandomDrawError
+from pondertree.envs.generators import RandomDrawError
 from pondertree.envs.gymnasium import check_reward, described
 from pondertree.envs.pettingzoo_agents import OVER, AgentTable, Reading
 from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, UsageError
 from pondertree.game import CHANCE
+from pondertree.games.chance import EqualOutcomes
 from pondertree.random import fold
 from pondertree.validation import shown
 
@@ -165,8 +166,9 @@ class ZooState:
 
     def _twin(self) -> Self:
         new = object.__new__(type(self))
-        for name in ZooState.__slots__:
-            setattr(new, name, getattr(self, name))
+        new._table, new._reading, new._token, new._env = self._table, self._reading, self._token, self._env
+        new._key, new._pending, new._serial, new._weight = self._key, self._pending, self._serial, self._weight
+        new.is_terminal, new.to_play, new.steps, new.totals = self.is_terminal, self.to_play, self.steps, self.totals
         return new
 
     def _step(self, action: int, key: int | None) -> Self:
@@ -238,7 +240,8 @@ class RandomZooState(ZooState):
     """A state of an environment whose steps are random: after an action comes a chance node.
 
     Its outcomes are equally likely samples of the random numbers of the step. They are functions of the seed and the
-    actions and outcomes so far, and independent of the numbers that the environment itself will draw.
+    outcomes so far, and independent of the numbers that the environment itself will draw. All actions of a state have
+    the same samples (common random numbers), so that they are compared under equal luck.
     """
 
     __slots__ = ()
@@ -248,7 +251,7 @@ class RandomZooState(ZooState):
         """Whether a chance node follows every action."""
         return True
 
-    def chance_outcomes(self) -> list[tuple[int, float]]:
+    def chance_outcomes(self) -> EqualOutcomes:
         """Returns the samples of a chance node with their probabilities."""
         return self._table.outcomes
 
@@ -266,7 +269,7 @@ class RandomZooState(ZooState):
             return new
         if action not in self._table.numbers:
             raise InvalidActionError(f"outcome {action} is not one of {self._table.numbers}")
-        return self._step(self._pending, fold(fold(self._key, self._pending), action))
+        return self._step(self._pending, fold(self._key, action))
 
 
 class RandomZooRewardState(RandomZooState, ZooRewardState):

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from pondertree.envs.copying import PendingGenerator, contents, is_generator, is_python_class, module_of, reached
+from pondertree.envs.copying import contents, is_python_class, module_of, reached
+from pondertree.envs.generators import PendingGenerator, is_generator
 from pondertree.games.state_attributes import frozen
 from pondertree.random import GOLDEN, MASK, fold, mix
 

@@ -46,7 +46,7 @@ def read_first(snapshots: Snapshots, token: Any, steps: Steps, name: str, *, nee
     layers = layers_of(snapshots.restore(token))
     observations = dict(enumerate(_observation_readers(layers)))
     masks = dict(enumerate(_mask_readers()))
-    has_masks, result, env, observed = False, None, None, None
+    has_masks, result, env, seen = False, None, None, None
     random = Random(0, PROBE)
     for step in range(COMPARED_STEPS):
         action = None if env is None else steps.sample_action(env, result, random)
@@ -58,13 +58,13 @@ def read_first(snapshots: Snapshots, token: Any, steps: Steps, name: str, *, nee
         except Exception:  # an action that is not allowed in the present state, whose mask is unknown
             env = None
             continue
-        observed = copy.deepcopy(result[0])
+        seen = copy.deepcopy(result[0])
         has_masks = has_masks or result[4] is not None
-        for readers, expected in ((observations, observed), (masks, result[4])):
+        for readers, expected in ((observations, seen), (masks, result[4])):
             for index, reader in list(readers.items()):
                 if not _gives(reader, env, expected):
                     del readers[index]
-    observation = next((_like(reader(snapshots.restore(token)), observed) for reader in observations.values()), None)
+    observation = next((_like(reader(snapshots.restore(token)), seen) for reader in observations.values()), None)
     if not has_masks or not needs_mask:
         return observation, None
     if not masks:

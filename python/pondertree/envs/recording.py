@@ -6,7 +6,7 @@ import functools
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from pondertree.errors import InvalidArgumentError
 
@@ -29,7 +29,10 @@ class Episode:
 class Recorder:
     """The record of an environment."""
 
-    make: Callable[[], Any] | None
+    is_empty_in_copies: ClassVar[bool] = True
+    """Whether a copy of an environment has an object without contents instead: an episode may be long."""
+
+    make: Callable[[], Any] | None = None
     episode: Episode | None = None
 
 

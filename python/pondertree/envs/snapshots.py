@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pondertree.envs.copying import CannotCopyError, Copier, Memo, RandomDrawError
+from pondertree.envs.copying import CannotCopyError, Copier, Memo
+from pondertree.envs.generators import RandomDrawError
 from pondertree.envs.probe import Access, Findings, ProbeError, Reset, Rung, SampleAction, Step, cost_of, probed
 from pondertree.envs.randomness import has_natives, own_generators, preserved, reseed, shared_generators
 from pondertree.envs.recording import Recorder, recorder_of
