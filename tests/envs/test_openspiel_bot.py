@@ -168,6 +168,16 @@ def test_other_start_with_the_same_moves_starts_a_new_tree() -> None:
     assert isinstance(bot.tree.state, Chess)
 
 
+def test_other_game_with_the_same_board_starts_a_new_tree() -> None:
+    search = Counted(5)
+    bot = as_openspiel_bot(search, 0)
+    states = [load(f"pig(winscore={target})").new_initial_state() for target in (20, 30)]
+    assert str(states[0]) == str(states[1])
+    for state in states:
+        bot.step(state)
+    assert search.trees == 2
+
+
 def test_policy_is_that_of_the_temperature() -> None:
     state = load("connect_four").new_initial_state()
     bot = as_openspiel_bot(pondertree.UCT(300, seed=1), 0)

@@ -362,6 +362,31 @@ def test_search_refuses_own_playouts_outside_of_the_range(players: int, answer: 
             ask()
 
 
+@pytest.mark.parametrize("answer", [[2.0, -2.0], [math.nan, 0.0], None, [1.0], 1.0, ["1", "2"]])
+def test_search_refuses_wrong_results_of_random_playouts(answer: Any) -> None:
+    game: Any = type("G", (Stones,), {"random_playout": lambda self, seed: answer})
+    with pytest.raises(GameContractError, match=r"random_playout\(\d+\) gave .* 2 numbers from -1 to 1"):
+        UCT(10, seed=1).run(game())
+
+
+def test_random_playouts_are_called_with_new_seeds() -> None:
+    seeds: list[int] = []
+
+    def random_playout(self: Any, seed: int) -> list[float]:
+        seeds.append(seed)
+        return [0.25, -0.25]
+
+    game: Any = type("G", (Stones,), {"random_playout": random_playout})
+    result = UCT(20, seed=1, solve=False).run(game())
+    assert len(set(seeds)) == len(seeds) > 10
+    assert result.values[0] > -1.0
+    UCT(20, seed=1, discount=0.5).run(game())
+    UCT(20, seed=1, max_depth=3).run(game())
+    again = seeds.copy()
+    UCT(20, seed=1, solve=False).run(game())
+    assert seeds[len(again) :] == again[: len(seeds) - len(again)]
+
+
 def test_own_playouts_of_games_with_rewards_may_exceed_1() -> None:
     own = {"simulateRandomPlayout": lambda self, player, max_depth: 5.0, "rewards": lambda self: [0.0, 0.0]}
     game: Any = type("G", (Stones,), own)
