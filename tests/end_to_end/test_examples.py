@@ -33,6 +33,7 @@ def test_async_service_example_is_faster_with_leaves_in_flight() -> None:
     assert min(float(number) for number in re.findall(r"\d+\.\d", lines[3])) > 3
 
 
+@pytest.mark.slow
 def test_stable_baselines_learns_against_search() -> None:
     pytest.importorskip("sb3_contrib", reason="MaskablePPO is in sb3-contrib")
     done = subprocess.run(

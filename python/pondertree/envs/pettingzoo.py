@@ -147,7 +147,8 @@ def _refuse_hidden(env: Any, name: str) -> None:
             f"{name} has hidden information, which is not supported: a copy of the environment shows a search what "
             "other agents hold. perfect_information=True searches it as if all were open"
         )
-    if env.metadata.get("is_parallelizable", False):
+    metadata = getattr(env, "metadata", None)
+    if isinstance(metadata, dict) and metadata.get("is_parallelizable", False):
         raise InvalidArgumentError(
             f"{name} is parallelizable: its agents choose without knowing what the others choose in the same round, "
             "but a search would know. perfect_information=True searches it as if moves were open"
