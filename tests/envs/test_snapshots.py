@@ -74,6 +74,18 @@ def test_copy_is_faithful_and_randomness_is_found(kind: Any, is_random: bool) ->
     assert (first != other) == is_random  # the seed draws other samples
 
 
+@pytest.mark.parametrize("kind", [hidden.OwnNoise, hidden.SpaceNoise])
+def test_generator_that_does_not_exist_yet_is_seeded(kind: Any) -> None:
+    """Gymnasium creates generators at their first use, from the operating system's entropy."""
+    env = kind()
+    env.reset()
+    states = [from_gymnasium(env, seed=1) for _ in range(2)]
+    assert states[0].is_random
+    actions = [1, 0, 1, 1]
+    assert line(states[0], actions) == line(states[1], actions)
+    assert own_generators(env) == []
+
+
 @pytest.mark.parametrize("kind", [hidden.OwnNoise, hidden.ClosureNoise, hidden.GlobalNoise, hidden.LyingNoise])
 def test_samples_are_independent_of_the_environments_own_numbers(kind: Any) -> None:
     env = started(kind)

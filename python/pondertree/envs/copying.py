@@ -140,7 +140,8 @@ class Copier:
             if "__deepcopy__" in kind.__dict__:
                 self.is_complete = False
                 return self._own_copy
-            return functools.partial(self._object, slots=tuple(_slots(kind)))
+            is_lazy = getattr(kind, "_np_random", self) is None
+            return functools.partial(self._object, slots=tuple(_slots(kind)), is_lazy=is_lazy)
         if issubclass(kind, dict):
             return self._dict_subclass
         if issubclass(kind, list) and kind.__new__ is list.__new__:
@@ -298,10 +299,13 @@ class Copier:
         self._attributes(value, new, memo)
         return new
 
-    def _object(self, value: Any, memo: Memo, slots: tuple[str, ...]) -> Any:
+    def _object(self, value: Any, memo: Memo, slots: tuple[str, ...], is_lazy: bool) -> Any:
+        """`is_lazy`: instances without a generator create one at its first use."""
         new = object.__new__(type(value))
         memo[id(value)] = new
         self._attributes(value, new, memo)
+        if is_lazy and "_np_random" not in new.__dict__:
+            new._np_random = self._later()
         for name in slots:
             try:
                 held = getattr(value, name)
@@ -323,15 +327,18 @@ class Copier:
                     error.place.append(f".{name}")
                     raise
             elif entry is None and name == "_np_random":
-                # It would be created from the operating system's entropy when it is first used.
-                if self.sealed:
-                    entry = NO_GENERATOR
-                else:
-                    entry = PendingGenerator()
-                    self.generators.append(entry)
+                entry = self._later()
             target[name] = entry
         if "render_mode" in target:
             target["render_mode"] = None
+
+    def _later(self) -> Any:
+        """Returns what takes the place of a generator that would be created from the operating system's entropy."""
+        if self.sealed:
+            return NO_GENERATOR
+        pending = PendingGenerator()
+        self.generators.append(pending)
+        return pending
 
     def _own_copy(self, value: Any, memo: Memo) -> Any:
         kind = type(value)
