@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import random
+import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import connect_four_numpy
+import four_in_a_row
 import ours_alphazero
 import ours_hybrid
 import ours_muzero
@@ -16,6 +19,9 @@ import tic_tac_toe
 from worker import Work, resident_bytes, serve
 
 from pondertree import CHANCE, UCT, _core, games
+
+sys.path.append(str(Path(__file__).parents[1]))
+from examples.games.connect_four_arrays import ConnectFourArrays
 
 GAMES: dict[str, Any] = {
     "connect_four": games.ConnectFour,
@@ -42,11 +48,19 @@ def uct(game: str, sims: int) -> Work:
     return lambda: int(search.run(start).simulations)
 
 
-def python_uct(sims: int) -> Work:
+def python_uct(game: str, sims: int) -> Work:
     """UCT on a game written in Python."""
     search = UCT(sims, c_param=1.0, solve=False, seed=1)
-    start = tic_tac_toe.State()
+    start: Any = {"tic_tac_toe": tic_tac_toe.State, "four_in_a_row": four_in_a_row.State}[game]()
     return lambda: int(search.run(start).simulations)
+
+
+def arrays_uct(trees: int, sims: int) -> Work:
+    """UCT on many trees of Connect 4, a game of arrays; with 0 trees on one tree of Connect 4 with a NumPy board."""
+    search = UCT(sims, c_param=1.0, solve=False, seed=1)
+    game = ConnectFourArrays()
+    starts: list[Any] = games.batch_states(game, game.start(trees)) if trees else [connect_four_numpy.State()]
+    return lambda: sum(int(result.simulations) for result in search.run(starts))
 
 
 def perft(fen: str, depth: int) -> Work:
@@ -134,6 +148,7 @@ if __name__ == "__main__":
         rates={
             "uct": uct,
             "python_uct": python_uct,
+            "arrays_uct": arrays_uct,
             "perft": perft,
             "puct_compiled": ours_alphazero.puct_compiled,
             "puct_python": ours_alphazero.puct_python,

@@ -7,8 +7,10 @@ import random
 from importlib.metadata import version
 from typing import Any
 
+import four_in_a_row
 import numpy as np
 import pyspiel
+import tic_tac_toe
 from open_spiel.python.algorithms import mcts as python_mcts
 from worker import Work, resident_bytes, serve
 
@@ -72,6 +74,61 @@ def puct_python(game: str, sims: int) -> Work:
     return work
 
 
+class Mutable:
+    """A game in Python with the interface of OpenSpiel's states, as far as its search in Python uses it."""
+
+    __slots__ = ("state",)
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+
+    def clone(self) -> Mutable:
+        """Returns a copy, which shares the immutable position."""
+        return Mutable(self.state)
+
+    def apply_action(self, action: int) -> None:
+        """Plays a move in place."""
+        self.state = self.state.play(action)
+
+    def is_terminal(self) -> Any:
+        """Returns whether the game is over."""
+        return self.state.is_terminal
+
+    def is_chance_node(self) -> bool:
+        """Returns False."""
+        return False
+
+    def current_player(self) -> Any:
+        """Returns the player to move."""
+        return self.state.to_play
+
+    def legal_actions(self, player: int | None = None) -> Any:
+        """Returns the legal actions."""
+        return self.state.legal_actions()
+
+    def returns(self) -> Any:
+        """Returns the results."""
+        return self.state.returns()
+
+
+#: The games in Python, and a game of OpenSpiel with the same kind of rewards, which its search asks for.
+PYTHON_GAMES = {"tic_tac_toe": tic_tac_toe.State, "four_in_a_row": four_in_a_row.State}
+
+
+def python_uct(game: str, package: str, sims: int) -> Work:
+    """Searches a game in Python by the search in Python, with one random rollout per simulation."""
+    searcher = python_mcts.MCTSBot(
+        pyspiel.load_game("tic_tac_toe"), UCT_C, sims, python_mcts.RandomRolloutEvaluator(), solve=False
+    )
+    start = Mutable(PYTHON_GAMES[game]())
+
+    def work() -> int:
+        searcher.mcts_search(start)
+        return sims
+
+    return work
+
+
 def playout_length(game: str, games: int) -> dict[str, Any]:
     """Returns the mean number of moves of a random game, without passes of Othello."""
     start = pyspiel.load_game(game).new_initial_state()
@@ -103,6 +160,6 @@ def environment() -> dict[str, Any]:
 
 if __name__ == "__main__":
     serve(
-        rates={"uct": uct, "puct_python": puct_python, "puct_compiled": puct_python},
+        rates={"uct": uct, "puct_python": puct_python, "puct_compiled": puct_python, "python_uct": python_uct},
         handlers={"playout_length": playout_length, "memory": memory, "environment": environment},
     )

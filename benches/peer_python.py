@@ -1,6 +1,6 @@
 """The worker process of the Python searches `mcts` and `mctspy`; runs in their environment.
 
-Both use the same game as Pondertree through adapters.
+Both use the same games as Pondertree, whose methods have their names as well.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
+import four_in_a_row
 import tic_tac_toe
 from mcts import mcts
 from mctspy.tree.nodes import TwoPlayersGameMonteCarloTreeSearchNode
@@ -15,69 +16,63 @@ from mctspy.tree.search import MonteCarloTreeSearch
 from worker import Work, serve
 
 
-class ForMcts(tic_tac_toe.State):
-    """The interface of `mcts`: values are for the first player."""
+def for_mcts(state: Any) -> type[Any]:
+    """Returns the class of a game with the interface of `mcts`, where values are for the first player."""
 
-    __slots__ = ()
+    class ForMcts(state):  # type: ignore[misc]
+        __slots__ = ()
 
-    def getCurrentPlayer(self) -> int:  # noqa: N802
-        """+1 or -1."""
-        return 1 - 2 * self.to_play
+        getPossibleActions = state.legal_actions  # noqa: N815
+        takeAction = state.play  # noqa: N815
 
-    def getPossibleActions(self) -> list[int]:  # noqa: N802
-        """The legal actions."""
-        return self.legal_actions()
+        def getCurrentPlayer(self) -> Any:  # noqa: N802
+            return 1 - 2 * self.to_play
 
-    def takeAction(self, action: int) -> ForMcts:  # noqa: N802
-        """The next state."""
-        return self.play(action)
+        def isTerminal(self) -> Any:  # noqa: N802
+            return self.is_terminal
 
-    def isTerminal(self) -> bool:  # noqa: N802
-        """Whether the game is over."""
-        return self.is_terminal
+        def getReward(self) -> Any:  # noqa: N802
+            return self.returns()[0]
 
-    def getReward(self) -> float:  # noqa: N802
-        """The result."""
-        return self.returns()[0]
+    return ForMcts
 
 
-class ForMctspy(tic_tac_toe.State):
-    """The interface of `mctspy`."""
+def for_mctspy(state: Any) -> type[Any]:
+    """Returns the class of a game with the interface of `mctspy`."""
 
-    __slots__ = ()
+    class ForMctspy(state):  # type: ignore[misc]
+        __slots__ = ()
 
-    @property
-    def next_to_move(self) -> int:
-        """+1 or -1."""
-        return 1 - 2 * self.to_play
+        get_legal_actions = state.legal_actions
+        move = state.play
 
-    @property
-    def game_result(self) -> float:
-        """The result."""
-        return self.returns()[0]
+        @property
+        def next_to_move(self) -> Any:
+            return 1 - 2 * self.to_play
 
-    def is_game_over(self) -> bool:
-        """Whether the game is over."""
-        return self.is_terminal
+        @property
+        def game_result(self) -> Any:
+            return self.returns()[0]
 
-    def get_legal_actions(self) -> list[int]:
-        """The legal actions."""
-        return self.legal_actions()
+        def is_game_over(self) -> Any:
+            return self.is_terminal
 
-    def move(self, action: int) -> ForMctspy:
-        """The next state."""
-        return self.play(action)
+    return ForMctspy
 
 
-def python_uct(package: str, sims: int) -> Work:
+GAMES = {"tic_tac_toe": tic_tac_toe.State, "four_in_a_row": four_in_a_row.State}
+
+
+def python_uct(game: str, package: str, sims: int) -> Work:
     """Searches from the start."""
+    state = {"mcts": for_mcts, "mctspy": for_mctspy}[package](GAMES[game])
 
     def with_mcts() -> int:
-        mcts(iterationLimit=sims, explorationConstant=1.0).search(ForMcts())
+        mcts(iterationLimit=sims, explorationConstant=1.0).search(state())
         return sims
 
     def with_mctspy() -> int:
-        MonteCarloTreeSearch(TwoPlayersGameMonteCarloTreeSearchNode(ForMctspy())).best_action(sims)
+        MonteCarloTreeSearch(TwoPlayersGameMonteCarloTreeSearchNode(state())).best_action(sims)
         return sims
 
     return {"mcts": with_mcts, "mctspy": with_mctspy}[package]

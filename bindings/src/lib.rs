@@ -48,7 +48,7 @@ mod _core {
     #[pymodule_export]
     use super::forest::Forest;
     #[pymodule_export]
-    use super::random::PlayoutRandom;
+    use super::random::{PlayoutPause, PlayoutRandom};
     #[pymodule_export]
     use super::solvers::solve_connect_four;
     #[pymodule_export]

@@ -2,8 +2,11 @@
 
 use pondertree_core::{tree_key, Error, Purpose, Random as CoreRandom};
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
 use crate::call::guarded;
+
+pyo3::create_exception!(pondertree._core, PlayoutPause, pyo3::exceptions::PyException);
 
 /// The keys of many trees.
 #[derive(FromPyObject)]
@@ -30,27 +33,70 @@ impl Keys {
 
 /// A stream of random numbers for the playout of the simulation with `key`.
 #[pyclass(module = "pondertree._core")]
-pub struct PlayoutRandom(CoreRandom);
+pub struct PlayoutRandom {
+    random: CoreRandom,
+    /// Picks since the stream began.
+    #[pyo3(get)]
+    picks: u64,
+    /// Picks of a stream before its first pause.
+    #[pyo3(get, set)]
+    first_pause: u64,
+    /// The number of picks before the next pause.
+    next_pause: u64,
+}
+
+impl Default for PlayoutRandom {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl PlayoutRandom {
+    /// Begins the stream of the simulation with `key`.
+    pub fn begin(&mut self, key: u64) {
+        self.random = CoreRandom::new(key, Purpose::Playout);
+        (self.picks, self.next_pause) = (0, self.first_pause);
+    }
+}
 
 #[pymethods]
 impl PlayoutRandom {
     #[new]
     fn new(key: u64) -> Self {
-        Self(CoreRandom::new(key, Purpose::Playout))
+        Self { random: CoreRandom::new(key, Purpose::Playout), picks: 0, first_pause: u64::MAX, next_pause: u64::MAX }
     }
 
     /// Returns a number below `n`; draws nothing for n = 1.
     fn choose(&mut self, n: u32) -> PyResult<u32> {
-        guarded(|| Ok(self.0.choose(n)))
+        guarded(|| Ok(self.random.choose(n)))
+    }
+
+    /// Returns an element of a list or another sequence, as by `choose` of its length; raises `IndexError` if it is empty, and
+    /// `PlayoutPause` instead of the pick after `first_pause` others, until `resume` is called.
+    fn pick<'py>(&mut self, sequence: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if self.picks >= self.next_pause {
+            return Err(PlayoutPause::new_err(self.picks));
+        }
+        self.picks += 1;
+        if let Ok(list) = sequence.cast_exact::<PyList>() {
+            return list.get_item(self.random.choose(list.len() as u32) as usize);
+        }
+        let length = u32::try_from(sequence.len()?)?;
+        sequence.get_item(self.random.choose(length))
+    }
+
+    /// Goes on with `picks` more until the next pause.
+    fn resume(&mut self, picks: u64) {
+        self.next_pause = self.picks.saturating_add(picks);
     }
 
     /// Returns the index of a weight, drawn in proportion, as `pondertree.random.draw`.
     fn draw(&mut self, weights: Vec<f64>) -> PyResult<usize> {
-        guarded(|| Ok(self.0.draw(weights.iter().copied()).unwrap_or(0)))
+        guarded(|| Ok(self.random.draw(weights.iter().copied()).unwrap_or(0)))
     }
 
     /// Returns a number in [0, 1).
     fn uniform(&mut self) -> f64 {
-        self.0.uniform()
+        self.random.uniform()
     }
 }

@@ -253,6 +253,9 @@ fn external() -> Forest<PythonGame> {
     forest(SearchConfig { leaf: LeafKind::External, num_actions: 3, ..config::<TicTacToe>() }).expect("a valid config")
 }
 
+/// A position that is neither terminal nor evaluated.
+const OPEN: StepResult<'_> = StepResult { to_play: 1, returns: None, rewards: &[], legal: &[0, 1], probabilities: &[], values: &[] };
+
 #[test]
 fn rollback_releases_slots() {
     let mut forest = external();
@@ -262,8 +265,7 @@ fn rollback_releases_slots() {
     assert_ne!(slot, root);
     assert_eq!(forest.roll_back(), vec![slot]);
     assert_eq!(forest.gather().expect("rows")[0].slot, slot, "a released slot is allocated again");
-    let open = StepResult { to_play: 1, returns: None, rewards: &[], legal: &[0, 1], probabilities: &[] };
-    forest.step(&[open]).expect("sound");
+    forest.step(&OPEN).expect("sound");
     assert_eq!(forest.roll_back(), vec![slot], "after step the node has the slot, and the rollback releases it");
     assert_eq!(forest.tree(0).expect("a tree").tree().num_nodes(), 1);
 }
@@ -274,20 +276,24 @@ fn invalid_steps_leave_the_forest_unchanged() {
     forest.plant(0, &[0, 1, 2], 7).expect("sound");
     forest.allow(0, 10).expect("a tree");
     assert_eq!(forest.gather().expect("rows").len(), 1);
-    let open = StepResult { to_play: 1, returns: None, rewards: &[], legal: &[0, 1], probabilities: &[] };
     for wrong in [
-        StepResult { to_play: 2, ..open },
-        StepResult { legal: &[], ..open },
-        StepResult { legal: &[1, 1], ..open },
-        StepResult { legal: &[3], ..open },
-        StepResult { returns: Some(&[1.0]), ..open },
-        StepResult { returns: Some(&[1.0, 1.0]), ..open },
-        StepResult { returns: Some(&[f64::NAN, 0.0]), ..open },
+        StepResult { to_play: 2, ..OPEN },
+        StepResult { legal: &[], ..OPEN },
+        StepResult { legal: &[1, 1], ..OPEN },
+        StepResult { legal: &[3], ..OPEN },
+        StepResult { values: &[1.0], ..OPEN },
+        StepResult { values: &[0.5, 0.5], ..OPEN },
+        StepResult { values: &[f64::NAN, 0.0], ..OPEN },
+        StepResult { returns: Some(&[1.0]), ..OPEN },
+        StepResult { returns: Some(&[1.0, 1.0]), ..OPEN },
+        StepResult { returns: Some(&[f64::NAN, 0.0]), ..OPEN },
     ] {
-        assert!(forest.step(&[wrong]).is_err(), "{wrong:?}");
+        assert!(forest.step(&wrong).is_err(), "{wrong:?}");
     }
     assert!(forest.apply(0..1, Policy::Uniform, &[]).is_err(), "rows wait for step");
-    forest.step(&[open]).expect("sound");
+    assert!(forest.gather().is_err(), "rows wait for step");
+    forest.step(&OPEN).expect("sound");
+    assert!(forest.step(&OPEN).is_err(), "no row waits");
     for wrong in [vec![], vec![f64::NAN], vec![0.0, f64::INFINITY], vec![0.0; 3]] {
         assert!(forest.apply(0..1, Policy::Uniform, &wrong).is_err(), "{wrong:?}");
     }
@@ -295,4 +301,29 @@ fn invalid_steps_leave_the_forest_unchanged() {
     let tree = forest.tree(0).expect("a tree").tree();
     assert_eq!(tree.root_visits, 1);
     assert!((tree.edges(tree.node(ROOT)).sums[0] - -0.5).abs() < 1e-12, "the value was for the player to move at the leaf");
+}
+
+#[test]
+fn positions_evaluated_with_their_step_are_backed_up_as_by_apply() {
+    let (mut stepped, mut applied) = (external(), external());
+    for forest in [&mut stepped, &mut applied] {
+        forest.plant(0, &[0, 1, 2], 7).expect("sound");
+        forest.allow(0, 20).expect("a tree");
+    }
+    for simulation in 0..20 {
+        let value = f64::from(simulation) / 20.0;
+        assert_eq!(stepped.next_row().expect("sound"), applied.next_row().expect("sound"));
+        stepped.step(&StepResult { values: &[value, -value], ..OPEN }).expect("sound");
+        applied.step(&OPEN).expect("sound");
+        for forest in [&mut stepped, &mut applied] {
+            assert_eq!(forest.next_row().expect("sound"), None, "one leaf is in flight");
+        }
+        assert_eq!((stepped.num_waiting(0..1), applied.num_waiting(0..1)), (0, 1));
+        stepped.apply(0..1, Policy::Uniform, &[]).expect("sound");
+        applied.apply(0..1, Policy::Uniform, &[value, -value]).expect("sound");
+    }
+    let [stepped, applied] = [&stepped, &applied].map(|forest| forest.tree(0).expect("a tree").tree());
+    assert_eq!(stepped.edges(stepped.node(ROOT)).sums, applied.edges(applied.node(ROOT)).sums);
+    assert_eq!(stepped.num_nodes(), applied.num_nodes());
+    assert_eq!(stepped.root_visits, 20);
 }

@@ -35,6 +35,7 @@ from pondertree.errors import (
 )
 from pondertree.evaluators.protocol import Evaluator
 from pondertree.game import CHANCE, Game
+from pondertree.games.batch_game import BatchGame
 from pondertree.node import Node
 from pondertree.optional import lazy_names
 from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
@@ -58,6 +59,7 @@ __all__ = [
     "CHANCE",
     "UCT",
     "AlphaZero",
+    "BatchGame",
     "EvaluationError",
     "Evaluator",
     "Forest",

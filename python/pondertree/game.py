@@ -136,6 +136,8 @@ class GameInfo:
     """Actions per cell of an observation, if an action is `cell * policy_planes + plane` (compiled games); else 0."""
     has_chance: bool = False
     """Whether states may be chance nodes: they have `chance_outcomes()`."""
+    batch_game: Any = None
+    """The `BatchGame` of states that are rows of an array."""
     is_learned_model: bool = False
     """Whether positions below the root are predictions of a learned model, whose actions may be illegal."""
 
@@ -178,7 +180,8 @@ def describe(state: Any) -> GameInfo:
             f"{type(state).__name__!r} object is not a game state: it has no {', '.join(missing)}. "
             f"A state has {', '.join(REQUIRED)} (see pondertree.Game)"
         )
-    name = type(state).__name__
+    batch_game = getattr(type(state), "batch_game", None) and state.batch_game
+    name = type(batch_game or state).__name__
     has_rewards = _has(state, "rewards")
     for method in (*METHODS, *(name for name in OPTIONAL_METHODS if _has(state, name))):
         if isinstance(getattr(type(state), method, None), (property, cached_property)):
@@ -194,7 +197,7 @@ def describe(state: Any) -> GameInfo:
         raise GameContractError(f"{name}.zero_sum is {shown(zero_sum)}: it must be True or False")
     has_chance = _has(state, "chance_outcomes")
     actions = _whole(state, "num_actions", 1, 65535)
-    return GameInfo(name, False, actions, players, zero_sum, has_rewards, has_chance=has_chance)
+    return GameInfo(name, False, actions, players, zero_sum, has_rewards, has_chance=has_chance, batch_game=batch_game)
 
 
 def check_player(to_play: int, num_players: int, name: str) -> None:
@@ -259,13 +262,23 @@ def play(state: Any, action: int, name: str) -> Any:
     except GameContractError:
         raise
     except Exception as error:
-        raise GameContractError(
-            f"{name}.play({action}) raised {type(error).__name__} although the action is in legal_actions(): {error} "
-            f"({MUTATION_HINT})"
-        ) from error
+        raise play_error(action, name, error) from error
+    check_played(after, action, name)
+    return after
+
+
+def play_error(action: int, name: str, error: Exception) -> GameContractError:
+    """Returns the error for `play` of a legal action that raised `error`."""
+    return GameContractError(
+        f"{name}.play({action}) raised {type(error).__name__} although the action is in legal_actions(): {error} "
+        f"({MUTATION_HINT})"
+    )
+
+
+def check_played(after: Any, action: int, name: str) -> None:
+    """Raises `GameContractError` unless `after`, the result of `play(action)`, is a state."""
     if not _has(after, "is_terminal"):
         raise GameContractError(f"{name}.play({action}) returned {shown(after)}: it must return the new state")
-    return after
 
 
 def refuse_finished(state: Any, what: str = "this state") -> None:

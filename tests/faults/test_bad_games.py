@@ -104,6 +104,31 @@ def test_contract_violation_in_game_raises(name: str, methods: dict[str, Any], m
     assert forest.result(0).simulations == 0
 
 
+class ListsWhatItRefuses(Row):
+    """Fifty moves that end the game, but for one, after which an action out of range is listed that `play` refuses."""
+
+    num_actions = 50
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.ply == 2
+
+    def legal_actions(self) -> list[int]:
+        return list(range(50)) if self.ply == 0 else [50]
+
+    def play(self, action: int) -> Any:
+        if not 0 <= action < 50:
+            raise IndexError(action)
+        return type(self)(1 if action == 7 else 2)
+
+
+def test_error_of_leaf_comes_before_that_of_its_playout() -> None:
+    # The first moves are read in full; in some of these searches the one in question comes later.
+    for seed in range(6):
+        with pytest.raises(pondertree.GameContractError, match=r"legal_actions\(\) has 50: actions must be"):
+            pondertree.UCT(60, seed=seed, solve=False).run(ListsWhatItRefuses())
+
+
 @pytest.mark.parametrize(("name", "methods", "message"), BROKEN_ROOTS, ids=[case[0] for case in BROKEN_ROOTS])
 def test_contract_violation_at_root_raises(name: str, methods: dict[str, Any], message: str) -> None:
     game = type("Wobbly", (Row,), methods)

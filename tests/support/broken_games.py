@@ -6,6 +6,9 @@ import itertools
 from typing import Any
 
 import numpy as np
+from examples.games.connect_four_arrays import ConnectFourArrays
+
+from pondertree.games import BatchState
 
 
 class Pile:
@@ -434,3 +437,14 @@ class Incomplete:
 class RepeatsACell(Pile):
     def symmetries(self) -> Any:
         return [([0, 0], [0, 1, 2])]
+
+
+class FewActionsTogether(ConnectFourArrays):
+    def legal_mask(self, states: Any) -> Any:
+        return super().legal_mask(states) & (np.arange(7) < 8 - len(states))
+
+
+class DependentRows:
+    def __new__(cls) -> Any:
+        game = FewActionsTogether()
+        return BatchState(game, game.start()[0])

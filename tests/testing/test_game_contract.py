@@ -19,6 +19,7 @@ from tests.support.broken_games import (
     ChangesASlot,
     ChangesItsGrandparent,
     ChangesWhatNobodyAsks,
+    DependentRows,
     DoubleObservation,
     Duplicates,
     Endless,
@@ -100,6 +101,7 @@ from pondertree.testing import RULES, GameReport, check_game
 
 VIOLATIONS: list[tuple[type, str, str]] = [
     (HalfOutcomes, "chance", "sum to 0.5"),
+    (DependentRows, "rows", "of legal_mask(states) for"),
     (PlaysInPlace, "mutation", "changed"),
     (SharesItsList, "mutation", "changed"),
     (ChangesWhatNobodyAsks, "mutation", "attribute 'log'"),

@@ -2,6 +2,7 @@
 //! refused. Every method goes through `Forest::call`.
 
 pub mod any;
+mod external;
 mod latent;
 mod offload;
 mod pipeline;
@@ -15,17 +16,17 @@ use std::sync::{Mutex, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use numpy::{IntoPyArray, PyArray1, PyArray4, PyReadonlyArrayDyn, PyUntypedArrayMethods};
-use pondertree_core::games::{Compiled, CHANCE};
+use pondertree_core::games::Compiled;
 use pondertree_core::solvers::minimax::{minimax, Verdict};
-use pondertree_core::{tree_key, Error, Noise, Policy, PolicyKind, Row, StepResult, ROOT};
+use pondertree_core::{tree_key, Error, Noise, Policy, PolicyKind, Row};
 use pyo3::prelude::*;
 
 use crate::arrays::{observations, packed_observations, Packed};
 use crate::call::{caught, guarded, interruptible};
 use crate::config::ConfigArguments;
 use crate::errors::{internal, OrPython};
-use crate::forest::any::{copy_of, each, each_compiled, external, Any};
-use crate::random::Keys;
+use crate::forest::any::{copy_of, each, each_compiled, Any};
+use crate::random::{Keys, PlayoutRandom};
 use crate::tree_view::TreeView;
 
 /// Upper bound of the time between two signal checks.
@@ -41,11 +42,10 @@ pub struct Forest {
     pub(crate) stop: AtomicBool,
     /// The message of the panic that made it unusable.
     failure: OnceLock<String>,
-}
-
-/// Returns the engine's number of a player, or of chance for -1; a number that no player has otherwise.
-fn player(number: i32) -> u8 {
-    u8::try_from(number).unwrap_or(CHANCE)
+    /// Whether batches of external states follow each other without a return to the caller.
+    continuous: AtomicBool,
+    /// The random numbers of the playout of an external state.
+    playout_random: Py<PlayoutRandom>,
 }
 
 impl Forest {
@@ -82,9 +82,15 @@ impl Drop for Forest {
 impl Forest {
     /// Creates a forest of `game`: the name of a compiled game, "external" or "latent". `config` has the fields `CONFIG_FIELDS`.
     #[new]
-    fn new(game: &str, config: ConfigArguments) -> PyResult<Self> {
+    fn new(py: Python<'_>, game: &str, config: ConfigArguments) -> PyResult<Self> {
         let inner = guarded(|| Any::new(game, config).or_python())?;
-        Ok(Self { inner: ManuallyDrop::new(Mutex::new(inner)), stop: AtomicBool::new(false), failure: OnceLock::new() })
+        Ok(Self {
+            inner: ManuallyDrop::new(Mutex::new(inner)),
+            stop: AtomicBool::new(false),
+            failure: OnceLock::new(),
+            continuous: AtomicBool::new(false),
+            playout_random: Py::new(py, PlayoutRandom::default())?,
+        })
     }
 
     /// Plants a tree for each state of the compiled game. `among` has the root actions to search, None for all.
@@ -101,11 +107,6 @@ impl Forest {
         })
     }
 
-    /// Plants a tree for an external state; returns its slot.
-    fn plant_external(&self, to_play: u8, legal: Vec<u16>, seed: u64, call: u64, row: u64) -> PyResult<u32> {
-        self.call(|any| external(any)?.plant(to_play, &legal, tree_key(seed, call, row)).or_python())
-    }
-
     /// Replaces tree `index` by one of another state.
     fn reset(&self, py: Python<'_>, index: usize, state: &Bound<'_, PyAny>, seed: u64, call: u64, row: u64) -> PyResult<()> {
         let key = tree_key(seed, call, row);
@@ -115,19 +116,6 @@ impl Forest {
                 py.detach(|| forest.reset(index, root, key)).or_python()
             })
         })
-    }
-
-    /// Replaces tree `index` by one of another external state; returns its slot and the released slots.
-    fn reset_external(
-        &self,
-        index: usize,
-        to_play: i32,
-        legal: Vec<u16>,
-        probabilities: Vec<f64>,
-        key: (u64, u64, u64),
-    ) -> PyResult<(u32, Vec<u32>)> {
-        let key = tree_key(key.0, key.1, key.2);
-        self.call(|any| external(any)?.reset(index, player(to_play), &legal, &probabilities, key).or_python())
     }
 
     /// Plays `action` at the root of tree `index` and keeps its subtree.
@@ -144,19 +132,6 @@ impl Forest {
     /// Skips the analysis of tree `index`'s root.
     fn skip_root_analysis(&self, index: usize) -> PyResult<()> {
         self.call(|any| each_compiled!(any, forest, _Class => forest.skip_root_analysis(index).or_python()))
-    }
-
-    /// Advances a tree of external states, to a chance node with `probabilities`; returns the slot of the new root and the released
-    /// slots.
-    fn advance_external(
-        &self,
-        index: usize,
-        action: u16,
-        to_play: i32,
-        legal: Vec<u16>,
-        probabilities: Vec<f64>,
-    ) -> PyResult<(u32, Vec<u32>)> {
-        self.call(|any| external(any)?.advance(index, action, player(to_play), &legal, &probabilities).or_python())
     }
 
     /// Runs inside the engine until no tree wants more, `seconds` have passed, or `stop` was called. Calls `progress(done,
@@ -197,58 +172,6 @@ impl Forest {
         self.call(|any| py.detach(|| each!(any, forest => forest.gather().map(<[Row]>::len))).or_python())
     }
 
-    /// Returns (slot, parent slot, action) of the rows to step.
-    fn stepping(&self) -> PyResult<Vec<(u32, u32, u16)>> {
-        self.call(|any| {
-            Ok(each!(any, forest => forest.awaiting_step().iter().map(|row| (row.slot, row.parent_slot, row.action)).collect()))
-        })
-    }
-
-    /// Stores the steps of an external world: columns with one entry per row (`returns`, `rewards`: one per row and player);
-    /// `probabilities` has one entry for each legal action, those at chance nodes count.
-    #[expect(clippy::too_many_arguments, reason = "columns of one batch")]
-    fn step(
-        &self,
-        to_play: Vec<i32>,
-        terminal: Vec<bool>,
-        returns: Vec<f64>,
-        rewards: Vec<f64>,
-        legal_offsets: Vec<usize>,
-        legal_actions: Vec<u16>,
-        probabilities: Vec<f64>,
-    ) -> PyResult<()> {
-        self.call(|any| {
-            let forest = external(any)?;
-            let (rows, players) = (to_play.len(), forest.config().num_players);
-            let paid = forest.config().has_rewards;
-            let fits = terminal.len() == rows
-                && returns.len() == rows * players
-                && rewards.len() == if paid { rows * players } else { 0 }
-                && legal_offsets.len() == rows + 1
-                && legal_offsets.windows(2).all(|pair| pair[0] <= pair[1])
-                && legal_offsets.last() == Some(&legal_actions.len())
-                && (probabilities.is_empty() || probabilities.len() == legal_actions.len());
-            if !fits {
-                return Err(Error::Usage("the columns of step do not have one entry a row".into())).or_python();
-            }
-            let legal = |row: usize| legal_offsets[row]..legal_offsets[row + 1];
-            let answer = |row: usize| StepResult {
-                to_play: player(to_play[row]),
-                returns: terminal[row].then(|| &returns[row * players..(row + 1) * players]),
-                rewards: if paid { &rewards[row * players..(row + 1) * players] } else { &[] },
-                legal: &legal_actions[legal(row)],
-                probabilities: probabilities.get(legal(row)).unwrap_or(&[]),
-            };
-            let results: Vec<StepResult<'_>> = (0..rows).map(answer).collect();
-            forest.step(&results).or_python()
-        })
-    }
-
-    /// Returns the slot of the root of tree `index` (external states).
-    fn root_slot(&self, index: usize) -> PyResult<u32> {
-        self.call(|any| each!(any, forest => Ok(forest.tree(index).or_python()?.tree().slot(ROOT).unwrap_or(u32::MAX))))
-    }
-
     /// Returns whether every tree that wants simulations has had one since its limit was set.
     fn all_begun(&self) -> PyResult<bool> {
         self.call(|any| Ok(each!(any, forest => forest.all_started())))
@@ -270,11 +193,6 @@ impl Forest {
         self.call(|any| Ok(each!(any, forest => forest.num_waiting(forest.all()))))
     }
 
-    /// Returns (slot, player who chose the last move, key of the simulation) of the waiting leaves.
-    fn waiting(&self) -> PyResult<Vec<(u32, u8, u64)>> {
-        self.call(|any| Ok(each!(any, forest => forest.waiting().iter().map(|row| (row.slot, row.chooser, row.key)).collect())))
-    }
-
     /// Returns the waiting leaves as states of the compiled game.
     fn waiting_states(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
         self.call(|any| {
@@ -287,11 +205,6 @@ impl Forest {
     /// Returns the observations of the waiting leaves, float32 [rows, planes, height, width].
     fn waiting_observations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray4<f32>>> {
         self.call(|any| each_compiled!(any, forest, _Class => observations(py, &forest.waiting_states())))
-    }
-
-    /// Returns whether some tree can add leaves to the open batch.
-    fn batch_can_grow(&self) -> PyResult<bool> {
-        self.call(|any| Ok(each!(any, forest => forest.batch_can_grow())))
     }
 
     /// Returns row offsets and legal actions of the waiting leaves, of one group if given.

@@ -15,9 +15,7 @@ impl<W: World> Forest<W> {
     /// # Errors
     /// `Error::Evaluation` names the row; `Error::Usage` if rows wait for `step`.
     pub fn apply(&mut self, trees: Range<usize>, policy: Policy<'_>, values: &[f64]) -> Result<(), Error> {
-        if !self.awaiting_step.is_empty() {
-            return Err(Error::Usage(format!("{} rows wait for step: answer them before apply", self.awaiting_step.len())));
-        }
+        self.refuse_unstepped("answer them before apply")?;
         let spread = spread_values(values, &self.waiting_movers(trees.clone()), &self.config)?;
         let priors = if self.config.rule.uses_priors() { self.priors(trees.clone(), policy)? } else { Vec::new() };
         // Split both among the trees, in order.
@@ -25,7 +23,7 @@ impl<W: World> Forest<W> {
         let (mut rows, mut moves) = (spread.as_slice(), priors.as_slice());
         let mut per_tree = Vec::with_capacity(trees.len());
         for tree in &self.trees[trees.clone()] {
-            let waiting = tree.search_state.pending.iter().filter(|leaf| leaf.value.is_none()).count();
+            let waiting = tree.search_state.pending.iter().filter(|leaf| leaf.awaits_value()).count();
             let edges: usize = tree.search_state.waiting_nodes().map(|node| usize::from(tree.tree().node(node).num_edges)).sum();
             let (own_rows, other_rows) = rows.split_at(waiting * players);
             let (own_moves, other_moves) = moves.split_at(if moves.is_empty() { 0 } else { edges });
@@ -46,7 +44,7 @@ impl<W: World> Forest<W> {
     fn waiting_movers(&self, trees: Range<usize>) -> Vec<u8> {
         let mut movers = Vec::new();
         for tree in &self.trees[trees] {
-            for leaf in tree.search_state.pending.iter().filter(|leaf| leaf.value.is_none()) {
+            for leaf in tree.search_state.pending.iter().filter(|leaf| leaf.awaits_value()) {
                 // A compiled position to evaluate may be the end of a playout from the leaf.
                 let node = leaf.node.filter(|_| W::HAS_SLOTS);
                 movers.push(node.map_or_else(|| W::to_play(&leaf.state), |node| tree.tree().node(node).to_play));

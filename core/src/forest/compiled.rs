@@ -132,7 +132,7 @@ impl<G: Analyzed> Forest<Compiled<G>> {
 
     /// Returns the position of each waiting leaf, in the order of `waiting`.
     pub fn waiting_states(&self) -> Vec<&G> {
-        let leaves = self.trees.iter().flat_map(|tree| tree.search_state.pending.iter().filter(|leaf| leaf.value.is_none()));
+        let leaves = self.trees.iter().flat_map(|tree| tree.search_state.pending.iter().filter(|leaf| leaf.awaits_value()));
         leaves.map(|leaf| &leaf.state).collect()
     }
 }

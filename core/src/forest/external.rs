@@ -2,9 +2,9 @@
 
 use super::Forest;
 use crate::error::Error;
-use crate::forest::rows::SlotAllocator;
+use crate::forest::rows::{Row, SlotAllocator};
 use crate::games::PythonGame;
-use crate::search::batch::StepResult;
+use crate::search::batch::{check_values, StepResult};
 use crate::search::chance;
 use crate::search::config::{SearchConfig, WorldConfig, LARGEST_REWARD};
 use crate::search::tree_search::TreeSearch;
@@ -112,21 +112,37 @@ impl Forest<PythonGame> {
         Ok((self.root_slot(index)?, released))
     }
 
-    /// Stores the steps of the rows that `gather` returned, in their order. An invalid step leaves the forest unchanged.
+    /// Returns the next row to step, gathering leaves if none is left; None if the batch has no more.
     ///
     /// # Errors
-    /// `Error::GameContract` names the row; `Error::Usage` if the number of steps is wrong.
-    pub fn step(&mut self, results: &[StepResult<'_>]) -> Result<(), Error> {
-        if results.len() != self.awaiting_step.len() {
-            return Err(Error::Usage(format!("step has {} results for {} rows", results.len(), self.awaiting_step.len())));
+    /// As `gather`.
+    pub fn next_row(&mut self) -> Result<Option<Row>, Error> {
+        Ok(self.next_rows()?.first().copied())
+    }
+
+    /// Returns all rows to step before leaves are gathered again, gathering leaves if none is left; none if the batch has no more.
+    ///
+    /// # Errors
+    /// As `gather`.
+    pub fn next_rows(&mut self) -> Result<&[Row], Error> {
+        if self.stepped == self.rows.len() && (!self.has_batch() || self.batch_can_grow()) {
+            self.gather()?;
         }
-        for (row, result) in results.iter().enumerate() {
-            self.check_step(result).map_err(|text| Error::GameContract(format!("row {row}: {text}")))?;
-        }
-        for (row, result) in std::mem::take(&mut self.awaiting_step).into_iter().zip(results) {
-            let (tree, state) = self.trees[row.tree as usize].split_mut();
-            state.step(tree, &self.config, *result);
-        }
+        Ok(&self.rows[self.stepped..])
+    }
+
+    /// Stores the step of the row that `next_row` returned. An invalid step leaves the forest unchanged.
+    ///
+    /// # Errors
+    /// `Error::GameContract` names the row; `Error::Usage` if no row waits.
+    pub fn step(&mut self, result: &StepResult<'_>) -> Result<(), Error> {
+        let Some(row) = self.rows.get(self.stepped) else {
+            return Err(Error::Usage("no row waits for step".into()));
+        };
+        self.check_step(result).map_err(|text| Error::GameContract(format!("row {}: {text}", self.stepped)))?;
+        let (tree, state) = self.trees[row.tree as usize].split_mut();
+        state.step(tree, &self.config, *result);
+        self.stepped += 1;
         Ok(())
     }
 
@@ -148,12 +164,25 @@ impl Forest<PythonGame> {
             }
         }
         let Some(returns) = result.returns else {
-            return self.check_position(result.to_play, result.legal, result.probabilities);
+            self.check_position(result.to_play, result.legal, result.probabilities)?;
+            if result.values.is_empty() {
+                return Ok(());
+            }
+            finite("the result of a playout", result.values)?;
+            return match self.config.has_rewards {
+                true => check_values(result.values).map_err(|error| error.to_string()),
+                false => self.check_returns(result.values),
+            };
         };
         finite("returns()", returns)?;
         if usize::from(result.to_play) >= players {
             return Err(format!("to_play is {}: it must be from 0 to {}", result.to_play, players - 1));
         }
+        self.check_returns(returns)
+    }
+
+    /// Checks the results of a finished game, or of a playout.
+    fn check_returns(&self, returns: &[f64]) -> Result<(), String> {
         if let Some(wrong) = returns.iter().find(|number| number.abs() > 1.0) {
             return Err(format!("returns() has {wrong}: results are from -1 to 1 (a game of points pays them by rewards())"));
         }

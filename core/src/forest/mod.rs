@@ -50,8 +50,9 @@ pub struct Forest<W: World> {
     threads: usize,
     trees: Vec<TreeSearch<W>>,
     slots: SlotAllocator,
-    /// Rows that wait for `step` (external worlds).
-    awaiting_step: Vec<Row>,
+    /// The rows gathered last (external worlds), and how many of them were stepped.
+    rows: Vec<Row>,
+    stepped: usize,
     /// Trees that are evaluated together (compiled worlds and learned models).
     groups: Vec<pipeline::Group>,
     /// Time spent in exchanges with a network.
@@ -77,7 +78,8 @@ impl<W: World> Forest<W> {
             config,
             trees: Vec::new(),
             slots: SlotAllocator::default(),
-            awaiting_step: Vec::new(),
+            rows: Vec::new(),
+            stepped: 0,
             groups: Vec::new(),
             pipeline_times: pipeline::PipelineTimes::default(),
         }
@@ -234,9 +236,9 @@ impl<W: World> Forest<W> {
     /// # Errors
     /// `Error::Usage` if rows are still to be stepped.
     pub fn gather(&mut self) -> Result<&[Row], Error> {
-        if !self.awaiting_step.is_empty() {
-            return Err(Error::Usage(format!("{} rows wait for step: answer them, or roll back, before gather", self.awaiting_step.len())));
-        }
+        self.refuse_unstepped("answer them, or roll back, before gather")?;
+        self.rows.clear();
+        self.stepped = 0;
         let nothing = vec![(); self.trees.len()];
         self.for_each_short(0..nothing.len(), &nothing, |search, config, ()| {
             if search.search_state.wants_leaves(search.tree(), config) {
@@ -249,16 +251,18 @@ impl<W: World> Forest<W> {
                 let (tree, state) = search.split_mut();
                 let Some(leaf) = state.pending.last_mut().filter(|leaf| leaf.node.is_none()) else { continue };
                 leaf.slot = self.slots.allocate();
-                self.awaiting_step.push(Row::of_leaf(index, tree, leaf));
+                self.rows.push(Row::of_leaf(index, tree, leaf));
             }
         }
-        Ok(&self.awaiting_step)
+        Ok(&self.rows)
     }
 
-    /// Returns the rows that wait for `step`.
-    #[must_use]
-    pub fn awaiting_step(&self) -> &[Row] {
-        &self.awaiting_step
+    /// Raises `Error::Usage` if rows wait for `step`.
+    fn refuse_unstepped(&self, right: &str) -> Result<(), Error> {
+        match self.rows.len() - self.stepped {
+            0 => Ok(()),
+            rows => Err(Error::Usage(format!("{rows} rows wait for step: {right}"))),
+        }
     }
 
     /// Returns the leaves that wait for values, by tree and in gathering order; not those with a known value.
@@ -272,7 +276,7 @@ impl<W: World> Forest<W> {
     fn each_waiting(&self, mut take: impl FnMut(Row)) {
         for (index, search) in self.trees.iter().enumerate() {
             let tree = search.tree();
-            for leaf in search.search_state.pending.iter().filter(|leaf| leaf.value.is_none()) {
+            for leaf in search.search_state.pending.iter().filter(|leaf| leaf.awaits_value()) {
                 take(Row::of_leaf(index, tree, leaf));
             }
         }
@@ -298,7 +302,7 @@ impl<W: World> Forest<W> {
     /// Returns the number of leaves of these trees that wait for values.
     #[must_use]
     pub fn num_waiting(&self, trees: Range<usize>) -> usize {
-        self.trees[trees].iter().map(|tree| tree.search_state.pending.iter().filter(|leaf| leaf.value.is_none()).count()).sum()
+        self.trees[trees].iter().map(|tree| tree.search_state.pending.iter().filter(|leaf| leaf.awaits_value()).count()).sum()
     }
 
     /// Returns the legal actions of the waiting leaves of these trees whose edges need priors: row offsets (one more than rows), and
@@ -360,13 +364,16 @@ impl<W: World> Forest<W> {
     /// between `step` and `apply`).
     #[must_use]
     pub fn batch_can_grow(&self) -> bool {
-        let can_grow = |tree: &TreeSearch<W>| !tree.search_state.full_batch && tree.wants_more(&self.config);
+        let most = self.config.in_flight as usize;
+        let has_place = |tree: &TreeSearch<W>| !tree.search_state.full_batch && tree.search_state.pending.len() < most;
+        let can_grow = |tree: &TreeSearch<W>| has_place(tree) && tree.wants_more(&self.config);
         self.trees.iter().any(|tree| tree.search_state.awaits_step() || can_grow(tree))
     }
 
     /// Rolls back the open batch, if any; releases and returns its slots.
     pub fn roll_back(&mut self) -> Vec<u32> {
-        self.awaiting_step.clear();
+        self.rows.clear();
+        self.stepped = 0;
         let mut released = Vec::new();
         for search in &mut self.trees {
             let (tree, state) = search.split_mut();

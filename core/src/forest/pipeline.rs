@@ -241,7 +241,7 @@ impl ResponseReader<'_> {
         (self.numbers, self.legal) = (others, other_legal);
         self.values.clear();
         self.priors.clear();
-        let waiting = search_state.pending.iter().filter(|leaf| leaf.value.is_none());
+        let waiting = search_state.pending.iter().filter(|leaf| leaf.awaits_value());
         for ((row, &legal), leaf) in own.chunks_exact(self.columns).zip(legal).zip(waiting) {
             let value = f64::from(row[self.columns - 1]);
             let value = if G::HAS_REWARDS { value } else { value.clamp(-1.0, 1.0) };

@@ -71,7 +71,7 @@ impl<'a> RequestWriter<'a> {
     /// Writes a row and its number of legal actions for every waiting leaf of a tree; returns the number of rows.
     pub(super) fn write<G: Analyzed>(&mut self, tree: &Tree, search_state: &SearchState<Compiled<G>>) -> u32 {
         let mut written = 0;
-        for leaf in search_state.pending.iter().filter(|leaf| leaf.value.is_none()) {
+        for leaf in search_state.pending.iter().filter(|leaf| leaf.awaits_value()) {
             let actions: &[u16] = leaf.node.map_or(&[], |node| tree.edges(tree.node(node)).actions);
             written += 1;
             let words = match (self.row_words.next(), self.legal.next()) {

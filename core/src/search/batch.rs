@@ -31,6 +31,9 @@ pub struct StepResult<'a> {
     pub legal: &'a [u16],
     /// The probabilities of the outcomes of a chance node.
     pub probabilities: &'a [f64],
+    /// The values of the position per player, if it was evaluated with the step and is neither terminal nor a chance node; else
+    /// empty, and the leaf waits for an evaluator.
+    pub values: &'a [f64],
 }
 
 impl<W: World> SearchState<W> {
@@ -117,6 +120,7 @@ impl<W: World> SearchState<W> {
             node,
             slot: u32::MAX,
             value: None,
+            step_values: Vec::new(),
             proof: None,
             hints: Vec::new(),
             trace: Vec::new(),
@@ -130,6 +134,7 @@ impl<W: World> SearchState<W> {
         std::mem::swap(&mut leaf.trace, &mut descent.trace);
         (leaf.simulation, leaf.key, leaf.node, leaf.slot) = (simulation, key, node, u32::MAX);
         (leaf.value, leaf.proof) = (None, None);
+        leaf.step_values.clear();
         if W::NEEDS_STEP {
             leaf.outcome_random = descent.outcome_random.clone();
         }
@@ -142,7 +147,7 @@ impl<W: World> SearchState<W> {
 
     /// Returns the nodes whose edges wait for priors.
     pub(crate) fn waiting_nodes(&self) -> impl Iterator<Item = NodeIndex> + '_ {
-        self.pending.iter().filter(|leaf| leaf.value.is_none()).filter_map(|leaf| leaf.node)
+        self.pending.iter().filter(|leaf| leaf.awaits_value()).filter_map(|leaf| leaf.node)
     }
 
     /// Stores the step of the leaf gathered last. A terminal position is backed up at once and leaves the batch.
@@ -185,6 +190,7 @@ impl<W: World> SearchState<W> {
             leaf.slot = u32::MAX;
         } else {
             leaf.node = Some(node);
+            leaf.step_values.extend_from_slice(result.values);
         }
     }
 
@@ -206,6 +212,7 @@ impl<W: World> SearchState<W> {
                     played_out = expand::per_player(leaf.playout_rewards + leaf.weight * rows.next().map_or(0.0, |row| row[0]));
                     &played_out[..W::NUM_PLAYERS.min(2)]
                 }
+                None if !leaf.step_values.is_empty() => &leaf.step_values,
                 None => rows.next().unwrap_or(&[0.0, 0.0]),
             };
             let is_root = leaf.path.is_empty();

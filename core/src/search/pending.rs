@@ -24,6 +24,8 @@ pub(crate) struct PendingLeaf<S> {
     pub slot: u32,
     /// Its value for player 0, if known without the external evaluator.
     pub value: Option<f64>,
+    /// Its values per player, if the external world gave them with its step; else empty.
+    pub step_values: Vec<f64>,
     /// Rewards of player 0 in a playout from the leaf to the position to evaluate, and the discount there (compiled worlds).
     pub playout_rewards: f64,
     pub weight: f64,
@@ -35,6 +37,13 @@ pub(crate) struct PendingLeaf<S> {
     pub hints: Vec<MoveHint>,
     /// The recorded descent.
     pub trace: Vec<TraceStep>,
+}
+
+impl<S> PendingLeaf<S> {
+    /// Returns whether the leaf waits for a value of the external evaluator.
+    pub(crate) fn awaits_value(&self) -> bool {
+        self.value.is_none() && self.step_values.is_empty()
+    }
 }
 
 /// The leaves in flight, in gathering order. Finished leaves stay behind them in the list, so that the next leaves reuse their

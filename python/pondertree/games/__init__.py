@@ -16,10 +16,12 @@ from pondertree import validation
 from pondertree.errors import GameContractError, InvalidArgumentError, PondertreeError
 from pondertree.game import COMPILED, CompiledGame, GameInfo, describe
 from pondertree.games import connect_four
+from pondertree.games.batch_game import BatchState, batch_states
 from pondertree.games.compiled import *  # noqa: F403
 from pondertree.games.dict_state import DictState
 
-__all__ = ["BY_NAME", "DictState", "SizedGame", "by_name", "connect_four", "find", "name_of", "packed_line"]
+__all__ = ["BY_NAME", "BatchState", "DictState", "SizedGame", "batch_states", "by_name", "connect_four", "find"]
+__all__ += ["name_of", "packed_line"]
 __all__ += [game.state.__name__ for game in COMPILED.values()]
 
 #: The classes of the compiled games by their names on the command line.

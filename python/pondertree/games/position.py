@@ -55,9 +55,12 @@ def read_position(state: Any, info: GameInfo) -> Position:
     except GameContractError:
         raise
     except Exception as error:
-        raise GameContractError(
-            f"{info.name} raised {type(error).__name__} while reading its state: {error}"
-        ) from error
+        raise read_error(info, error) from error
     check_player(to_play, info.num_players, info.name)
     check_actions(legal, info.num_actions, info.name)
     return Position(to_play, False, (0.0,) * info.num_players, rewards, legal)
+
+
+def read_error(info: GameInfo, error: Exception) -> GameContractError:
+    """Returns the error for a property of a state that raised `error`."""
+    return GameContractError(f"{info.name} raised {type(error).__name__} while reading its state: {error}")

@@ -23,6 +23,7 @@ from pondertree.games.chance import refuse_chance
 from pondertree.games.chess_interop import adapt_state, to_state, to_states
 from pondertree.result import SearchResult
 from pondertree.search.arguments import UNLIMITED, Limits, Progress, read_root_actions
+from pondertree.search.batch_world import BatchWorld
 from pondertree.search.compiled_world import CompiledWorld
 from pondertree.search.forest import Forest
 from pondertree.search.observation_root import ObservationBatch, ObservationRoot
@@ -94,7 +95,9 @@ class Search(SearchOptions, ABC):
 
     def world(self, info: GameInfo, config: SearchConfig) -> World:
         """Returns a new world, without trees."""
-        return CompiledWorld(info, config) if info.compiled else PythonWorld(info, config)
+        if info.compiled:
+            return CompiledWorld(info, config)
+        return PythonWorld(info, config) if info.batch_game is None else BatchWorld(info, config)
 
     @property
     def limits(self) -> Limits:

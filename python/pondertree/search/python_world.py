@@ -6,9 +6,9 @@ simulation, at the leaf. The engine receives only numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +16,32 @@ from numpy.typing import NDArray
 from pondertree._core import Forest as EngineForest
 from pondertree._core import TreeView
 from pondertree.config import SearchConfig
-from pondertree.errors import InternalError, InvalidArgumentError
-from pondertree.game import CHANCE, ENGINE_CHANCE, GameInfo, as_contract_error, play
+from pondertree.errors import GameContractError, InternalError, InvalidArgumentError
+from pondertree.game import (
+    CHANCE,
+    ENGINE_CHANCE,
+    GameInfo,
+    action_list,
+    as_contract_error,
+    check_played,
+    check_returns,
+    is_over,
+    play,
+    play_error,
+)
 from pondertree.games.chance import check_chance_ends
 from pondertree.games.lookahead import forced_actions
-from pondertree.games.position import Position, read_position
+from pondertree.games.playout import has_random_playout
+from pondertree.games.position import Position, read_error, read_position
 from pondertree.games.purity import PlayCheck
 from pondertree.gpu.protocol import ShouldStop
 from pondertree.search.arguments import RootActions
 from pondertree.search.leaf_evaluation import LeafEvaluation, OutOfTime
 from pondertree.search.world import Key, Keys, World
 from pondertree.validation import shown
+
+#: Slot, parent slot and action of a new leaf.
+Row = tuple[int, int, int]
 
 
 def player_of_column(number: int) -> int:
@@ -40,7 +55,11 @@ class PythonWorld(World):
     def __init__(self, game: GameInfo, config: SearchConfig) -> None:
         super().__init__(game, config)
         self._forced_depth = config.forced_depth
-        self._states: dict[int, Any] = {}
+        self._states: MutableMapping[int, Any] = {}
+        #: Whether `_play_plain_rows` plays the rows.
+        self._is_plain = not config.forced_depth and not game.has_chance
+        #: Whether the engine goes on with the next batch by itself if leaves are valued by playouts.
+        self._is_continuous = False
         self._forced_plies_left: dict[int, int] = {}
         # The number of chance nodes in a row up to a slot, of those that the batch has added.
         self._chance_in_a_row: dict[int, int] = {}
@@ -50,6 +69,13 @@ class PythonWorld(World):
         config = self.config
         self.core = EngineForest("external", config.engine_data(self.info, len(states)))
         self._leaves = LeafEvaluation(self.core, self.info, config, self._states)
+        playouts = self._leaves.playouts
+        #: The random playout of a leaf; None if leaves are evaluated together, at the end of a batch.
+        self._play_out: Callable[[Any, list[int]], Sequence[float]] | None = None
+        is_own = hasattr(states[0], "simulateRandomPlayout") or has_random_playout(states[0], config.discount)
+        if self._leaves.are_random_playouts and not is_own:
+            is_plain = playouts.are_plain and not hasattr(states[0], "in_place")
+            self._play_out = playouts.play_plain if is_plain else playouts.play
         self._play_check = PlayCheck(
             self.info, self._leaves.playouts.expired, self._leaves.longest_playout, config.evaluator is not None
         )
@@ -144,12 +170,13 @@ class PythonWorld(World):
     def run(self, should_stop: ShouldStop | None) -> None:
         """Runs batches, then replays the principal variation of every proven result."""
         moves = self._play_check.moves
+        self._is_continuous = should_stop is None and not self.info.has_chance
         try:
             super().run(should_stop)
         except OutOfTime:
-            self._leaves.warn_of_truncation()
+            self._leaves.playouts.warn_of_truncation()
             raise
-        self._leaves.warn_of_truncation()
+        self._leaves.playouts.warn_of_truncation()
         if self.config.options.solve and self.info.is_two_player_zero_sum and self._play_check.moves > moves:
             for view in self.core.views():
                 if view.proven is not None:
@@ -157,15 +184,66 @@ class PythonWorld(World):
 
     def batch(self) -> None:
         """Gathers leaves, plays their moves in Python, and evaluates them."""
-        core = self.core
-        self._leaves.playouts.deadline = self.deadline
+        core, playouts = self.core, self._leaves.playouts
+        playouts.deadline = self.deadline
         self._chance_in_a_row.clear()
-        rows = core.gather()
-        while rows > 0:
-            self._step()
-            rows = core.gather() if core.batch_can_grow() else 0
-        answer = self._leaves.answer()
-        core.apply(answer.policy, answer.values, answer.probabilities)
+        row = core.next_row(self._is_continuous)
+        if self._is_plain:
+            self._play_plain_rows(row)
+        else:
+            while row is not None:
+                row = self._play_row(*row)
+        if core.num_waiting() > 0:
+            answer = self._leaves.answer()
+            core.apply(answer.policy, answer.values, answer.probabilities)
+
+    def _play_plain_rows(self, row: Row | None) -> None:
+        """Does as `_play_row` for all rows, with fewer calls; the engine checks what the game returns.
+
+        Moves to replay, and whatever the engine refuses, take the way through `_play_row` and its exact errors.
+        """
+        states, check, play_out, step = self._states, self._play_check, self._play_out, self.core.step
+        has_rewards = self.info.has_rewards
+        while row is not None:
+            slot, parent, action = row
+            if check.moves + 1 == check.next_check:
+                row = self._play_row(slot, parent, action)
+                continue
+            before = states[parent]
+            try:
+                state = before.play(action)
+            except GameContractError:
+                raise
+            except Exception as error:
+                raise play_error(action, self.info.name, error) from error
+            check.moves += 1
+            try:
+                to_play, legal, values, rewards = state.to_play, None, None, None
+                if has_rewards:
+                    rewards = state.rewards()
+                is_terminal = state.is_terminal
+                if is_terminal is not True and is_terminal is not False:
+                    is_terminal = is_over(state)
+                if is_terminal:
+                    values = (0.0,) * self.info.num_players if has_rewards else state.returns()
+                else:
+                    legal = state.legal_actions()
+                    if type(legal) is not list:
+                        legal = action_list(legal, self.info)
+            except Exception as error:
+                self._refuse(state, action, error)
+            states[slot] = state
+            if legal is not None and play_out is not None:
+                try:
+                    values = play_out(state, legal)
+                except GameContractError:
+                    read_position(state, self.info)  # an error of the leaf itself comes first
+                    raise
+            try:
+                row = step(to_play, legal, values, rewards)
+            except (GameContractError, TypeError, ValueError, OverflowError):
+                position = read_position(state, self.info)
+                row = self._step(position, self._values(state, position, values))
 
     def _read_root(self, state: Any, root_actions: list[int] | None = None) -> Position:
         position = read_position(state, self.info)
@@ -178,42 +256,45 @@ class PythonWorld(World):
         if self._forced_depth:
             self._forced_plies_left[slot] = self._forced_depth
 
-    def _step(self) -> None:
-        """Plays the moves of all gathered rows and passes the new positions to the engine."""
-        to_play: list[int] = []
-        terminal: list[bool] = []
-        returns: list[float] = []
-        rewards: list[float] = []
-        offsets = [0]
-        legal: list[int] = []
-        probabilities: list[float] = []
-        check = self._play_check
-        for slot, parent, action in self.core.stepping():
-            before = self._states[parent]
-            state = play(before, action, self.info.name)
-            position = read_position(state, self.info)
-            check.moves += 1
-            if check.moves == check.next_check:
-                check.replay_step(before, action, state, position, partial(self._path, parent))
-            self._states[slot] = state
-            if self._forced_depth:
-                left = max(self._forced_plies_left[parent] - 1, 0)
-                position = self._forced(state, position, left)
-                self._forced_plies_left[slot] = left
-            to_play.append(position.to_play)
-            terminal.append(position.terminal)
-            returns.extend(position.returns)
-            rewards.extend(position.rewards)
-            legal.extend(position.legal)
-            if self.info.has_chance:
-                if position.to_play == CHANCE and not position.terminal:
-                    in_a_row = self._chance_in_a_row.get(parent, 0) + 1
-                    check_chance_ends(state, in_a_row)
-                    self._chance_in_a_row[slot] = in_a_row
-                # One entry for each legal action; those of decisions do not count.
-                probabilities.extend(position.probabilities or [0.0] * len(position.legal))
-            offsets.append(len(legal))
-        self.core.step(to_play, terminal, returns, rewards, offsets, legal, probabilities)
+    def _play_row(self, slot: int, parent: int, action: int) -> Row | None:
+        """Plays the move of a row, passes the new position to the engine, and returns the next row."""
+        before, info, check = self._states[parent], self.info, self._play_check
+        state = play(before, action, info.name)
+        position = read_position(state, info)
+        check.moves += 1
+        if check.moves == check.next_check:
+            check.replay_step(before, action, state, position, partial(self._path, parent))
+        self._states[slot] = state
+        values = self._values(state, position)
+        if self._forced_depth:
+            left = max(self._forced_plies_left[parent] - 1, 0)
+            position = self._forced(state, position, left)
+            self._forced_plies_left[slot] = left
+        if position.to_play == CHANCE and not position.terminal:
+            in_a_row = self._chance_in_a_row.get(parent, 0) + 1
+            check_chance_ends(state, in_a_row)
+            self._chance_in_a_row[slot] = in_a_row
+        return self._step(position, values)
+
+    def _refuse(self, state: Any, action: int, error: Exception) -> NoReturn:
+        """Raises the error for the result of `play(action)`, whose properties raised `error`."""
+        check_played(state, action, self.info.name)
+        read_position(state, self.info)  # its error is exact
+        raise error if isinstance(error, GameContractError) else read_error(self.info, error) from error
+
+    def _values(self, state: Any, position: Position, played: Sequence[float] | None = None) -> Sequence[float] | None:
+        """Returns the values of a new position, if known; `played` is the result of its playout, if it had one."""
+        if position.terminal:
+            return position.returns
+        if self._play_out is None or position.to_play == CHANCE:
+            return None
+        values = self._play_out(state, position.legal) if played is None else played
+        return check_returns(values, self.info) if self._leaves.playouts.are_plain else values
+
+    def _step(self, position: Position, values: Sequence[float] | None) -> Row | None:
+        """Passes a new position to the engine, and returns the next row."""
+        legal = None if position.terminal else position.legal
+        return self.core.step(position.to_play, legal, values, position.rewards, position.probabilities)
 
     def _path(self, slot: int) -> list[int]:
         """Returns the actions from the root to the position in a slot."""
@@ -235,7 +316,7 @@ class PythonWorld(World):
             actions, _, _, _, children, *_ = view.edges(node)
             node = int(children[actions.tolist().index(action)])
             slot = None if node < 0 else view.node(node)[8]
-            if slot not in self._states:
+            if slot is None or slot not in self._states:
                 break
             line.append((action, self._states[slot]))
         root = view.node(0)[8]

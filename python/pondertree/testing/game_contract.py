@@ -24,12 +24,14 @@ from pondertree.game import (
     player_index,
     player_numbers,
 )
+from pondertree.games.batch_game import BatchState
 from pondertree.games.chance import LARGEST_OUTCOME, check_same_outcomes, draw_outcome, is_chance, read_outcomes
 from pondertree.games.playout import own_playout
 from pondertree.games.purity import ADVICE
 from pondertree.games.state_attributes import attributes, drawn_from, generator_states, is_same, parts
 from pondertree.games.symmetry import checked_symmetries
 from pondertree.random import Random
+from pondertree.testing.batch_contract import row_violation
 from pondertree.validation import shown
 
 #: The rules by the names that messages use.
@@ -55,6 +57,7 @@ RULES = {
     "randomness": "states carry no random generator that play draws from: copies of a state would foresee its numbers",
     "playout": "simulateRandomPlayout(player, max_depth) gives a number, in [-1, 1] unless the game has rewards()",
     "symmetries": "symmetries() are pairs of permutations, of cells and of actions, that commute with play",
+    "rows": "methods of a game of arrays treat each row as if it were alone, and do not change their arguments",
     "end": "games end",
 }
 
@@ -126,6 +129,8 @@ class GameChecker:
         self.replay(states, readings)
         if self.has_symmetries:
             self.check_symmetries(states)
+        if isinstance(states[0], BatchState) and (wrong := row_violation(states, self.path)) is not None:
+            self.fail("rows", wrong)
         return len(self.path)
 
     def describe(self, state: Any) -> GameInfo:
