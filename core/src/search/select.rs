@@ -5,9 +5,10 @@ use std::cell::Cell;
 
 use crate::games::analysis::MoveHint;
 use crate::games::World;
+use crate::runtime::lanes::{Lanes, Portable};
 use crate::runtime::random::{Purpose, Random};
 #[cfg(target_arch = "x86_64")]
-use crate::runtime::simd;
+use crate::runtime::{lanes::Avx2, simd};
 use crate::search::backup::{Bounds, NO_BOUNDS};
 use crate::search::chance::owner_in;
 use crate::search::config::WorldConfig;
@@ -161,7 +162,7 @@ pub(crate) fn descend<W: World>(
     journal: &mut Journal,
 ) -> Reached {
     match config.rule.id() {
-        _ if config.trace => descend_portable::<W, ANY, true>(tree, config, descent, journal),
+        _ if config.trace => descend_with::<W, ANY, true>(Portable, tree, config, descent, journal),
         _ if cfg!(feature = "ablate-specialization") => descend_by::<W, ANY>(tree, config, descent, journal),
         PUCT => descend_by::<W, PUCT>(tree, config, descent, journal),
         LOG_PUCT => descend_by::<W, LOG_PUCT>(tree, config, descent, journal),
@@ -183,7 +184,7 @@ fn descend_by<W: World, const ID: u8>(
         // SAFETY: the CPU supports the target features of this function.
         return unsafe { descend_avx2::<W, ID>(tree, config, descent, journal) };
     }
-    descend_portable::<W, ID, false>(tree, config, descent, journal)
+    descend_with::<W, ID, false>(Portable, tree, config, descent, journal)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -194,18 +195,22 @@ fn descend_avx2<W: World, const ID: u8>(
     descent: &mut Descent<W::State>,
     journal: &mut Journal,
 ) -> Reached {
-    descend_portable::<W, ID, false>(tree, config, descent, journal)
+    #[expect(unsafe_code, reason = "enabled in this function")]
+    // SAFETY: the CPU supports the target features of this function.
+    let lanes = unsafe { Avx2::new() };
+    descend_with::<W, ID, false>(lanes, tree, config, descent, journal)
 }
 
 #[inline(always)]
-fn descend_portable<W: World, const ID: u8, const RECORDS: bool>(
+fn descend_with<W: World, const ID: u8, const RECORDS: bool>(
+    lanes: impl Lanes,
     tree: &mut Tree,
     config: &WorldConfig<W>,
     descent: &mut Descent<W::State>,
     journal: &mut Journal,
 ) -> Reached {
     loop {
-        if let Some(reached) = step::<W, ID, RECORDS>(tree, config, descent, journal) {
+        if let Some(reached) = step::<W, ID, RECORDS>(lanes, tree, config, descent, journal) {
             return reached;
         }
     }
@@ -215,6 +220,7 @@ fn descend_portable<W: World, const ID: u8, const RECORDS: bool>(
 /// the second time gets its node. Code that `RECORDS` choices is separate, so that other descents do not pay for it.
 #[inline(always)]
 fn step<W: World, const ID: u8, const RECORDS: bool>(
+    lanes: impl Lanes,
     tree: &mut Tree,
     config: &WorldConfig<W>,
     descent: &mut Descent<W::State>,
@@ -242,6 +248,7 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
         None if in_prefix => node.opened as usize,
         None => {
             let best = config.rule.choose::<ID>(Choice {
+                lanes,
                 tree,
                 index,
                 node: &node,

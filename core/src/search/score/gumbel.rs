@@ -2,6 +2,7 @@
 //! visits follow that policy. `sequential_halving` has the root's rule.
 
 use super::{select_edge, Choice, ScoringRule};
+use crate::runtime::lanes::Lanes;
 use crate::search::fields::Fields;
 use crate::search::terms::{terms, ChoiceTerms, RecordedChoice, RecordedEdge, Terms};
 use crate::tree::{Edges, Node};
@@ -54,7 +55,7 @@ impl ScoringRule for Gumbel {
         })
     }
 
-    fn choose<const ID: u8>(&self, Choice { tree, index, node, scores, all_scores, .. }: Choice<'_>) -> usize {
+    fn choose<const ID: u8>(&self, Choice { tree, index, node, scores, all_scores, .. }: Choice<'_, impl Lanes>) -> usize {
         select_edge::reserve_scores(scores, node.num_edges as usize);
         let highest = tree.max_untried_prior(index, node);
         choose(&self.completed_q, &tree.edges(node), node, tree.pruned_prior_mass(index), highest, all_scores, scores)
