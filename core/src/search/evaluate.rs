@@ -55,6 +55,9 @@ impl<W: World> WorldConfig<W> {
     #[inline]
     pub(crate) fn evaluate(&self, state: &mut W::State, simulation_key: u64) -> LeafValue {
         let known = |value| LeafValue { value, weight: 1.0, is_whole: true };
+        if self.leaf == LeafKind::Zero {
+            return known(0.0);
+        }
         let mut random = Random::new(simulation_key, Purpose::Playout);
         let mut weight = 1.0;
         let mut playout = |max_depth| match self.discount {
@@ -67,7 +70,7 @@ impl<W: World> WorldConfig<W> {
                 let played = playout(self.max_depth.unwrap_or(u32::MAX));
                 known(played.rewards + weight * f64::from(played.result.unwrap_or(0)))
             }
-            LeafKind::Zero => known(0.0),
+            LeafKind::Zero => unreachable!("above"),
             LeafKind::Static => {
                 let value = self.analysis.as_deref().map_or(0.0, |analysis| analysis.value(state));
                 known(if W::to_play(state) == 0 { value } else { -value })

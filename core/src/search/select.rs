@@ -227,7 +227,11 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
     journal: &mut Journal,
 ) -> Option<Reached> {
     let index = descent.cursor.node;
-    let node = *tree.node(index);
+    if ID != UCB1 && config.rule.uses_priors() {
+        tree.cache_max_untried_prior(index);
+    }
+    // Not copied: a copy would be stored before its fields are read.
+    let node = tree.node(index);
     let is_chance = W::HAS_CHANCE && node.is_chance();
     if !descent.path.is_empty() {
         if node.is_exact() {
@@ -242,7 +246,7 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
     let place = match descent.cursor.scheduled_edge.take() {
         _ if is_chance => {
             let is_chained = chance::is_new_below_chance(tree, &descent.path, visits);
-            chance::choose(tree, config, &node, is_chained, &mut descent.luck)
+            chance::choose(tree, config, node, is_chained, &mut descent.luck)
         }
         Some(place) => place,
         None if in_prefix => node.opened as usize,
@@ -251,7 +255,7 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
                 lanes,
                 tree,
                 index,
-                node: &node,
+                node,
                 visits,
                 virtual_loss: !config.has_rewards,
                 all_scores: RECORDS,
@@ -259,23 +263,25 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
                 scores: &mut descent.scores,
                 random: &mut descent.cursor.random,
             });
-            let forced_playout = if index == ROOT { config.rule.forced_playout(tree, &node, visits) } else { None };
+            let forced_playout = if index == ROOT { config.rule.forced_playout(tree, node, visits) } else { None };
             forced_playout.unwrap_or(best)
         }
     };
     if RECORDS {
         record(tree, config, descent, place);
     }
-    let is_untried = place >= node.opened as usize;
+    let (to_play, first_untried) = (node.to_play, node.opened as usize);
+    let is_untried = place >= first_untried;
     let mut edge = node.edge(place);
     if is_untried {
         journal.node(tree, index);
-        journal.swap(node.edge(node.opened as usize), edge);
+        journal.swap(tree.node(index).edge(first_untried), edge);
         edge = tree.open(index, edge);
     }
-    descent.path.push(Step { node: index, edge, chooser: owner_in::<W>(node.to_play) });
+    descent.path.push(Step { node: index, edge, chooser: owner_in::<W>(to_play) });
+    let (action, edge_visits, link) = tree.followed(edge);
     if !W::HAS_SLOTS {
-        W::play(&mut descent.state, tree.action(edge));
+        W::play(&mut descent.state, action);
     }
     if is_untried {
         if !W::HAS_SLOTS && chance::is_chance::<W>(&descent.state) && W::outcome(&descent.state).is_none() {
@@ -286,14 +292,14 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
         }
         return Some(Reached::New);
     }
-    let (edge_visits, link) = tree.visits_and_link(edge);
     descent.cursor.node = match link.child() {
         Some(child) => child,
         None if edge_visits == 0 => return Some(Reached::InFlight),
         None => {
             journal.edge(tree, edge);
             let only_forced_moves = usize::from(descent.cursor.forced_depth) > descent.path.len();
-            expand::second_visit::<W>(tree, &descent.state, edge, &node, &mut descent.legal, only_forced_moves)
+            let parent = *tree.node(index);
+            expand::second_visit::<W>(tree, &descent.state, edge, &parent, &mut descent.legal, only_forced_moves)
         }
     };
     descent.cursor.edge_visits = edge_visits;

@@ -57,7 +57,7 @@ impl ScoringRule for Gumbel {
 
     fn choose<const ID: u8>(&self, Choice { tree, index, node, scores, all_scores, .. }: Choice<'_, impl Lanes>) -> usize {
         select_edge::reserve_scores(scores, node.num_edges as usize);
-        let highest = tree.max_untried_prior(index, node);
+        let highest = tree.max_untried_prior(node);
         choose(&self.completed_q, &tree.edges(node), node, tree.pruned_prior_mass(index), highest, all_scores, scores)
     }
 

@@ -76,7 +76,7 @@ pub(crate) trait ScoringRule: Sized {
 pub(crate) struct Choice<'a, L> {
     /// How groups of edges are scored.
     pub lanes: L,
-    pub tree: &'a mut Tree,
+    pub tree: &'a Tree,
     pub index: NodeIndex,
     pub node: &'a Node,
     /// N of the node plus leaves in flight.
@@ -106,7 +106,7 @@ impl<'a, L: Lanes> Choice<'a, L> {
         let opened = node.opened as usize;
         if !tree.counts_in_flight() && !node.has_proven_edge && !self.all_scores {
             let needs_max = select_edge::needs_max_untried(node.num_edges as usize);
-            let untried = if needs_max { tree.max_untried_prior(self.index, node) } else { 0.0 };
+            let untried = if needs_max { tree.max_untried_prior(node) } else { 0.0 };
             return select_edge::choose(self.lanes, formula, tree.statistics(node), opened, untried, self.scores, self.random);
         }
         select_edge::choose_general(formula, &tree.edges(node), opened, self.virtual_loss, self.scores, self.random)

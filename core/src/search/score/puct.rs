@@ -100,7 +100,7 @@ impl ScoringRule for Puct {
         if ID == ANY && self.normalize {
             return self.choose_normalized(choice.portable());
         }
-        let (node, tree) = (choice.node, &*choice.tree);
+        let (node, tree) = (choice.node, choice.tree);
         let untried = self.urgency(tree, node);
         let exploration = self.weight(choice.visits);
         choice.highest(Formula { exploration, untried })
