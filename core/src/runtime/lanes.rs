@@ -311,8 +311,8 @@ mod avx2 {
         fn first(self, count: usize) -> Self {
             // SAFETY: a register proves AVX2.
             unsafe {
-                let kept = _mm256_cmpgt_epi64(_mm256_set1_epi64x(count as i64), _mm256_setr_epi64x(0, 1, 2, 3));
-                Self(_mm256_blendv_pd(_mm256_set1_pd(f64::NEG_INFINITY), self.0, _mm256_castsi256_pd(kept)))
+                let mask = _mm256_cmpgt_epi64(_mm256_set1_epi64x(count as i64), _mm256_setr_epi64x(0, 1, 2, 3));
+                Self(_mm256_blendv_pd(_mm256_set1_pd(f64::NEG_INFINITY), self.0, _mm256_castsi256_pd(mask)))
             }
         }
 
