@@ -369,8 +369,7 @@ mod tests {
     #[test]
     fn group_arithmetic_equals_scalar_arithmetic() {
         let (a, b) = (Portable.load(&NUMBERS[1]), Portable.load(&NUMBERS[2]));
-        for lane in 0..LANES {
-            let (one, two) = (NUMBERS[1][lane], NUMBERS[2][lane]);
+        for (lane, (one, two)) in NUMBERS[1].into_iter().zip(NUMBERS[2]).enumerate() {
             assert_eq!((a / b).to_array()[lane].to_bits(), (one / two).to_bits());
             assert_eq!((a - b).sqrt().or(0.5).to_array()[lane].to_bits(), (one - two).sqrt().or(0.5).to_bits());
         }
