@@ -16,7 +16,7 @@ from pondertree.chess import Pesto
 from pondertree.config import DirichletNoise, GumbelRule, LogPuct, Puct, SearchOptions, Ucb1
 from pondertree.evaluators import Uniform
 from pondertree.game import describe
-from pondertree.games import Chess, ConnectFour
+from pondertree.games import Chess, ConnectFour, Othello
 
 SEARCHES: dict[str, tuple[Any, Any]] = {
     "UCT": (pondertree.UCT(), ConnectFour()),
@@ -98,3 +98,27 @@ def test_unknown_field_is_refused_by_the_engine() -> None:
     data = pondertree.UCT().config(info).engine_data(info, trees=1)
     with pytest.raises(pondertree.InvalidArgumentError, match="no_such_field"):
         Forest(info.name, {**data, "no_such_field": 1})
+
+
+@pytest.mark.parametrize(
+    "search", [pondertree.UCT(seed=1), pondertree.AlphaZero(Uniform(), seed=1)], ids=["UCT", "AlphaZero"]
+)
+def test_configuration_is_reused_until_an_option_changes(search: Any) -> None:
+    info, option = describe(ConnectFour()), "c_param" if isinstance(search, pondertree.UCT) else "c_puct"
+    first = search.config(info)
+    data = first.engine_data(info, 1)
+    assert search.config(info) is first
+    data["rule"][option], data["threads"] = 7.0, 99
+    assert first.engine_data(info, 1)["rule"][option] == 1.0, "the data of a caller are a copy"
+    setattr(search, option, 2.5)
+    assert search.config(info).engine_data(info, 1)["rule"][option] == 2.5
+    assert first.engine_data(info, 1)["rule"][option] == 1.0
+    search.threads = 2
+    assert search.config(info).options.threads == 2
+    assert search.config(describe(Othello())).engine_data(describe(Othello()), 1)["num_actions"] == 65
+
+
+def test_configuration_of_an_evaluator_with_attributes_is_not_reused() -> None:
+    info = describe(Chess())
+    search = pondertree.AlphaZero(Pesto.published(), seed=1)
+    assert search.config(info) is not search.config(info)

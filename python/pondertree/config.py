@@ -344,9 +344,18 @@ class SearchConfig:
     """Gumbel numbers, [num_actions] for every tree or [trees, num_actions]; None draws them."""
     analysis: LeafAnalysisConfig | None = None
     """The leaf analysis, such as chess's evaluation, mate search and move categories."""
+    _data: dict[str, Any] | None = field(default=None, init=False, repr=False, compare=False)
+    """What `to_data` returned; a short search spends much of its time there."""
 
     def to_data(self) -> dict[str, Any]:
         """Returns the configuration as plain data for the engine."""
+        data = self._data
+        if data is None:
+            data = self._new_data()
+            object.__setattr__(self, "_data", data)
+        return {**data, "rule": data["rule"].copy()}
+
+    def _new_data(self) -> dict[str, Any]:
         data = dict(zip(_CONFIG_NAMES, _read_config(self), strict=True))
         data.update(zip(_SHARED_NAMES, _read_shared(self.options), strict=True))
         data["leaf"], data["rule"] = self.leaf, self.rule.to_data()

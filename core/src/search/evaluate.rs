@@ -82,7 +82,7 @@ impl<W: World> WorldConfig<W> {
                 let played = playout(self.max_depth.unwrap_or(u32::MAX));
                 known(played.rewards + weight * f64::from(played.result.unwrap_or(0)))
             }
-            LeafKind::Zero => known(0.0),
+            LeafKind::Zero => unreachable!("above"),
             LeafKind::Static => {
                 let value = self.analysis.as_deref().map_or(0.0, |analysis| analysis.value(state));
                 known(if W::to_play(state) == 0 { value } else { -value })

@@ -5,9 +5,10 @@ use std::cell::Cell;
 
 use crate::games::analysis::MoveHint;
 use crate::games::World;
+use crate::runtime::lanes::{Lanes, Portable};
 use crate::runtime::random::{Purpose, Random};
 #[cfg(target_arch = "x86_64")]
-use crate::runtime::simd;
+use crate::runtime::{lanes::Avx2, simd};
 use crate::search::backup::{Bounds, NO_BOUNDS};
 use crate::search::chance::owner_in;
 use crate::search::config::WorldConfig;
@@ -161,7 +162,7 @@ pub(crate) fn descend<W: World>(
     journal: &mut Journal,
 ) -> Reached {
     match config.rule.id() {
-        _ if config.trace => descend_portable::<W, ANY, true>(tree, config, descent, journal),
+        _ if config.trace => descend_with::<W, ANY, true>(Portable, tree, config, descent, journal),
         _ if cfg!(feature = "ablate-specialization") => descend_by::<W, ANY>(tree, config, descent, journal),
         PUCT => descend_by::<W, PUCT>(tree, config, descent, journal),
         LOG_PUCT => descend_by::<W, LOG_PUCT>(tree, config, descent, journal),
@@ -183,7 +184,7 @@ fn descend_by<W: World, const ID: u8>(
         // SAFETY: the CPU supports the target features of this function.
         return unsafe { descend_avx2::<W, ID>(tree, config, descent, journal) };
     }
-    descend_portable::<W, ID, false>(tree, config, descent, journal)
+    descend_with::<W, ID, false>(Portable, tree, config, descent, journal)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -194,18 +195,22 @@ fn descend_avx2<W: World, const ID: u8>(
     descent: &mut Descent<W::State>,
     journal: &mut Journal,
 ) -> Reached {
-    descend_portable::<W, ID, false>(tree, config, descent, journal)
+    #[expect(unsafe_code, reason = "enabled in this function")]
+    // SAFETY: the CPU supports the target features of this function.
+    let lanes = unsafe { Avx2::new() };
+    descend_with::<W, ID, false>(lanes, tree, config, descent, journal)
 }
 
 #[inline(always)]
-fn descend_portable<W: World, const ID: u8, const RECORDS: bool>(
+fn descend_with<W: World, const ID: u8, const RECORDS: bool>(
+    lanes: impl Lanes,
     tree: &mut Tree,
     config: &WorldConfig<W>,
     descent: &mut Descent<W::State>,
     journal: &mut Journal,
 ) -> Reached {
     loop {
-        if let Some(reached) = step::<W, ID, RECORDS>(tree, config, descent, journal) {
+        if let Some(reached) = step::<W, ID, RECORDS>(lanes, tree, config, descent, journal) {
             return reached;
         }
     }
@@ -215,13 +220,18 @@ fn descend_portable<W: World, const ID: u8, const RECORDS: bool>(
 /// the second time gets its node. Code that `RECORDS` choices is separate, so that other descents do not pay for it.
 #[inline(always)]
 fn step<W: World, const ID: u8, const RECORDS: bool>(
+    lanes: impl Lanes,
     tree: &mut Tree,
     config: &WorldConfig<W>,
     descent: &mut Descent<W::State>,
     journal: &mut Journal,
 ) -> Option<Reached> {
     let index = descent.cursor.node;
-    let node = *tree.node(index);
+    if ID != UCB1 && config.rule.uses_priors() {
+        tree.cache_max_untried_prior(index);
+    }
+    // Not copied: a copy would be stored before its fields are read.
+    let node = tree.node(index);
     let is_chance = W::HAS_CHANCE && node.is_chance();
     if !descent.path.is_empty() {
         if node.is_exact() {
@@ -234,14 +244,15 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
     let visits = descent.cursor.visits;
     let in_prefix = node.opened < u16::from(node.ordered_prefix);
     let place = match descent.cursor.scheduled_edge.take() {
-        _ if is_chance => chance::choose(tree, config, &node, visits, &mut descent.outcome_random),
+        _ if is_chance => chance::choose(tree, config, node, visits, &mut descent.outcome_random),
         Some(place) => place,
         None if in_prefix => node.opened as usize,
         None => {
             let best = config.rule.choose::<ID>(Choice {
+                lanes,
                 tree,
                 index,
-                node: &node,
+                node,
                 visits,
                 virtual_loss: !config.has_rewards,
                 all_scores: RECORDS,
@@ -249,23 +260,25 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
                 scores: &mut descent.scores,
                 random: &mut descent.cursor.random,
             });
-            let forced_playout = if index == ROOT { config.rule.forced_playout(tree, &node, visits) } else { None };
+            let forced_playout = if index == ROOT { config.rule.forced_playout(tree, node, visits) } else { None };
             forced_playout.unwrap_or(best)
         }
     };
     if RECORDS {
         record(tree, config, descent, place);
     }
-    let is_untried = place >= node.opened as usize;
+    let (to_play, first_untried) = (node.to_play, node.opened as usize);
+    let is_untried = place >= first_untried;
     let mut edge = node.edge(place);
     if is_untried {
         journal.node(tree, index);
-        journal.swap(node.edge(node.opened as usize), edge);
+        journal.swap(tree.node(index).edge(first_untried), edge);
         edge = tree.open(index, edge);
     }
-    descent.path.push(Step { node: index, edge, chooser: owner_in::<W>(node.to_play) });
+    descent.path.push(Step { node: index, edge, chooser: owner_in::<W>(to_play) });
+    let (action, edge_visits, link) = tree.followed(edge);
     if !W::HAS_SLOTS {
-        W::play(&mut descent.state, tree.action(edge));
+        W::play(&mut descent.state, action);
     }
     if is_untried {
         if !W::HAS_SLOTS && chance::is_chance::<W>(&descent.state) && W::outcome(&descent.state).is_none() {
@@ -276,14 +289,14 @@ fn step<W: World, const ID: u8, const RECORDS: bool>(
         }
         return Some(Reached::New);
     }
-    let (edge_visits, link) = tree.visits_and_link(edge);
     descent.cursor.node = match link.child() {
         Some(child) => child,
         None if edge_visits == 0 => return Some(Reached::InFlight),
         None => {
             journal.edge(tree, edge);
             let only_forced_moves = usize::from(descent.cursor.forced_depth) > descent.path.len();
-            expand::second_visit::<W>(tree, &descent.state, edge, &node, &mut descent.legal, only_forced_moves)
+            let parent = *tree.node(index);
+            expand::second_visit::<W>(tree, &descent.state, edge, &parent, &mut descent.legal, only_forced_moves)
         }
     };
     descent.cursor.edge_visits = edge_visits;

@@ -21,7 +21,14 @@ pub(super) struct RewardDiscount {
 
 impl Columns {
     /// Grows or truncates the columns to `nodes` entries.
-    pub(super) fn fit(&mut self, shape: Shape, nodes: usize) {
+    #[inline]
+    pub(super) fn fit(&mut self, shape: &Shape, nodes: usize) {
+        if shape.slots | (shape.reward_width > 0) | shape.player_values | shape.model_columns {
+            self.resize(shape, nodes);
+        }
+    }
+
+    fn resize(&mut self, shape: &Shape, nodes: usize) {
         if shape.slots {
             self.slots.resize(nodes, u32::MAX);
         }

@@ -363,14 +363,15 @@ impl Tree {
         (halves[2 * at + 2 * count + place], f64::from_bits(block[at + place]), Link::from_bits(halves[2 * at + 4 * count + place]))
     }
 
-    /// Returns N and link of an edge.
+    /// Returns action, N and link of an edge.
     #[inline]
     #[must_use]
-    pub fn visits_and_link(&self, edge: Edge) -> (u32, Link) {
+    pub(crate) fn followed(&self, edge: Edge) -> (u16, u32, Link) {
         let (block, at) = self.edges.block(edge.first);
         let (count, place) = (edge.count as usize, edge.place as usize);
-        let halves: &[u32] = cast_slice(block);
-        (halves[2 * at + 2 * count + place], Link::from_bits(halves[2 * at + 4 * count + place]))
+        let (halves, quarters): (&[u32], &[u16]) = (cast_slice(block), cast_slice(block));
+        let link = Link::from_bits(halves[2 * at + 4 * count + place]);
+        (quarters[4 * at + 10 * count + place], halves[2 * at + 2 * count + place], link)
     }
 
     /// Returns the action of an edge.

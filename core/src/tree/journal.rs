@@ -41,11 +41,16 @@ impl Journal {
     }
 
     /// Records an edge before it changes.
+    #[inline]
     pub(crate) fn edge(&mut self, tree: &Tree, edge: Edge) {
         if self.is_open() {
-            let (visits, sum, link) = tree.edge(edge);
-            self.changes.push(Change::Edge { edge, visits, sum, link });
+            self.record_edge(tree, edge);
         }
+    }
+
+    fn record_edge(&mut self, tree: &Tree, edge: Edge) {
+        let (visits, sum, link) = tree.edge(edge);
+        self.changes.push(Change::Edge { edge, visits, sum, link });
     }
 
     /// Records a node before it changes.

@@ -183,22 +183,21 @@ impl Tree {
 
     /// Returns whether `nodes` more nodes with `Shape::max_edges` edges each fit into `max_bytes` and `max_positions`.
     /// A tree that consists of its root always fits.
+    #[inline]
     #[must_use]
     pub fn has_room(&self, nodes: usize, max_bytes: usize, max_positions: usize) -> bool {
-        if self.positions as usize + nodes > max_positions {
-            return false;
-        }
         let free_nodes = self.nodes.len() * NODE_BLOCK - self.num_nodes as usize;
-        let edge_blocks = self.edges.new_blocks(nodes);
-        if nodes <= free_nodes && edge_blocks == 0 {
-            return true;
-        }
-        self.has_room_to_grow(nodes.saturating_sub(free_nodes).div_ceil(NODE_BLOCK), edge_blocks, nodes, max_bytes)
+        let is_within = self.positions as usize + nodes <= max_positions;
+        is_within && ((nodes <= free_nodes && self.edges.new_blocks(nodes) == 0) || self.can_grow(nodes, max_bytes))
     }
 
-    /// Returns whether `nodes` nodes in new blocks fit into `max_bytes`.
+    /// `has_room` where new blocks are needed.
     #[cold]
-    fn has_room_to_grow(&self, node_blocks: usize, edge_blocks: usize, nodes: usize, max_bytes: usize) -> bool {
+    #[inline(never)]
+    fn can_grow(&self, nodes: usize, max_bytes: usize) -> bool {
+        let free_nodes = self.nodes.len() * NODE_BLOCK - self.num_nodes as usize;
+        let edge_blocks = self.edges.new_blocks(nodes);
+        let node_blocks = nodes.saturating_sub(free_nodes).div_ceil(NODE_BLOCK);
         let columns = (node_blocks * NODE_BLOCK * 2 * Columns::bytes_per_node(self.shape)).max(if node_blocks > 0 {
             self.columns.growth(self.shape, self.num_nodes() + nodes)
         } else {
@@ -244,6 +243,7 @@ impl Tree {
     }
 
     /// Adds a node without edges.
+    #[inline]
     pub fn add_node(&mut self, to_play: u8) -> NodeIndex {
         let index = self.num_nodes;
         if index as usize == self.nodes.len() * NODE_BLOCK {
@@ -251,7 +251,7 @@ impl Tree {
         }
         self.num_nodes += 1;
         *self.node_mut(index) = Node { to_play, ..EMPTY_NODE };
-        self.columns.fit(self.shape, self.num_nodes());
+        self.columns.fit(&self.shape, self.num_nodes());
         index
     }
 
@@ -319,7 +319,7 @@ impl Tree {
         self.edges.truncate(mark.edges);
         self.root_visits = mark.root_visits as u32;
         self.positions = mark.positions;
-        self.columns.fit(self.shape, self.num_nodes());
+        self.columns.fit(&self.shape, self.num_nodes());
     }
 }
 

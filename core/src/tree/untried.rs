@@ -3,20 +3,29 @@
 use super::{Edge, Node, NodeIndex, Tree, UNKNOWN};
 
 impl Tree {
-    /// Returns the maximum prior of a node's untried edges, 0 without any. Cached until an edge is opened or priors change.
+    /// Returns the maximum prior of a node's untried edges, 0 without any.
     #[inline(always)]
-    pub fn max_untried_prior(&mut self, node: NodeIndex, header: &Node) -> f32 {
-        if header.max_untried_prior >= 0.0 {
-            return header.max_untried_prior;
+    #[must_use]
+    pub fn max_untried_prior(&self, node: &Node) -> f32 {
+        if node.max_untried_prior >= 0.0 {
+            return node.max_untried_prior;
         }
         self.find_max_untried(node)
     }
 
-    fn find_max_untried(&mut self, node: NodeIndex) -> f32 {
+    /// Stores `max_untried_prior` in the node until an edge is opened or priors change, if it has more than `FEW` edges.
+    #[inline(always)]
+    pub fn cache_max_untried_prior(&mut self, node: NodeIndex) {
         let header = self.node(node);
-        let highest = highest(&self.statistics(header).priors[header.opened as usize..]);
-        self.node_mut(node).max_untried_prior = highest;
-        highest
+        if usize::from(header.num_edges) > FEW && header.max_untried_prior < 0.0 {
+            let highest = self.find_max_untried(header);
+            self.node_mut(node).max_untried_prior = highest;
+        }
+    }
+
+    #[inline(never)]
+    fn find_max_untried(&self, node: &Node) -> f32 {
+        highest(&self.statistics(node).priors[node.opened as usize..])
     }
 
     /// Opens an untried edge of `node`: swaps it behind the opened ones and returns its new place.
@@ -31,6 +40,9 @@ impl Tree {
         first_untried
     }
 }
+
+/// Up to this number of edges, the maximum is computed anew each time.
+const FEW: usize = 8;
 
 /// The maximum of nonnegative priors, by SIMD lanes.
 fn highest(priors: &[f32]) -> f32 {
@@ -65,8 +77,8 @@ mod tests {
     }
 
     fn highest_of(tree: &mut Tree) -> f32 {
-        let header = *tree.node(ROOT);
-        tree.max_untried_prior(ROOT, &header)
+        tree.cache_max_untried_prior(ROOT);
+        tree.max_untried_prior(tree.node(ROOT))
     }
 
     #[test]

@@ -42,7 +42,13 @@ class PuctSearch(Search):
     backup: str = "mean"
 
     def config(self, info: GameInfo) -> SearchConfig:
-        """Returns the configuration; evaluators that the engine implements are compiled leaves."""
+        """Returns the configuration, with `Uniform` the last one again if no option has changed."""
+        # What other evaluators are compiled to may change with their attributes.
+        is_constant = type(self.evaluator) is Uniform
+        return self._reused_config(info, self._new_config) if is_constant else self._new_config(info)
+
+    def _new_config(self, info: GameInfo) -> SearchConfig:
+        """Returns a new configuration; evaluators that the engine implements are compiled leaves."""
         leaf, analysis = compiled_leaf_of(self.evaluator, info)
         return SearchConfig(
             rule=Puct.of(self),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -67,15 +66,8 @@ class UCT(Search):
 
     def config(self, info: GameInfo) -> SearchConfig:
         """Returns the configuration, the last one again if no option has changed."""
-        options = _read_options(self)
-        last: tuple[GameInfo, tuple[Any, ...], SearchConfig] | None = self.__dict__.get("_last_config")
-        if last is not None and last[0] is info and all(map(operator.is_, options, last[1])):
-            return last[2]
-        config = self._new_config(info)
-        if self.evaluator is None:
-            # What an evaluator is compiled to may change with its attributes.
-            self._last_config = info, options, config
-        return config
+        # What an evaluator is compiled to may change with its attributes.
+        return self._reused_config(info, self._new_config) if self.evaluator is None else self._new_config(info)
 
     def _new_config(self, info: GameInfo) -> SearchConfig:
         """Returns a new configuration.
@@ -129,6 +121,3 @@ class UCT(Search):
 
     def __repr__(self) -> str:
         return f"UCT({self.limit_text}, c_param={self.c_param}, seed={self.seed})"
-
-
-_read_options = operator.attrgetter(*UCT.__dataclass_fields__)

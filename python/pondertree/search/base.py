@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
@@ -70,6 +71,16 @@ class Search(SearchOptions, ABC):
     @abstractmethod
     def config(self, info: GameInfo) -> SearchConfig:
         """Returns the configuration of this search for a game."""
+
+    def _reused_config(self, info: GameInfo, create: Callable[[GameInfo], SearchConfig]) -> SearchConfig:
+        """Returns what `create` returned last if game and options are the same objects, else a new configuration."""
+        options = _reader_of_options(type(self))(self)
+        last: tuple[GameInfo, tuple[Any, ...], SearchConfig] | None = self.__dict__.get("_last_config")
+        if last is not None and last[0] is info and all(map(operator.is_, options, last[1])):
+            return last[2]
+        config = create(info)
+        self._last_config = info, options, config
+        return config
 
     @property
     def drawn_seed(self) -> int:
@@ -272,6 +283,12 @@ class Search(SearchOptions, ABC):
                 f"states must be a list of states, not a {type(states).__name__}; for one state use tree()"
             )
         return self._plant(to_states(states), seeds, root_actions)
+
+
+@functools.cache
+def _reader_of_options(kind: type[Search]) -> operator.attrgetter[tuple[Any, ...]]:
+    """Returns a function that reads all options of a search of this class."""
+    return operator.attrgetter(*kind.__dataclass_fields__)
 
 
 def per_row_temperature(value: Any, rows: int) -> list[float | None]:

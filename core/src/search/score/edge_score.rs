@@ -1,10 +1,8 @@
 //! The formula of an edge's score, and the argmax over at most 64 edges by SIMD groups: the most expensive part of selection.
 
 use super::mean_with;
+use crate::runtime::lanes::{Group, Lanes, Number, Portable, LANES};
 use crate::tree::Statistics;
-
-/// Edges per group.
-pub(super) const LANES: usize = 4;
 
 /// Number of edges that fit a 64-bit mask.
 pub(super) const MASK_BITS: usize = 64;
@@ -35,7 +33,7 @@ impl EdgeInputs {
 pub(super) trait EdgeScore: Copy {
     /// Returns the score of an edge with N, W / N (NaN if N = 0) and P. It must not fall as P rises where N = 0: of the
     /// untried edges only the one with the highest prior is compared.
-    fn score(self, visits: f64, mean: f64, prior: f64) -> f64;
+    fn score<N: Number>(self, visits: N, mean: N, prior: N) -> N;
 
     /// Returns the score of an edge that may be proven, or have leaves in flight: they count as visits, as losses too with
     /// `virtual_loss`.
@@ -85,150 +83,130 @@ pub(super) fn score_one(edges: Statistics<'_>, place: usize, rule: impl EdgeScor
     rule.score(visits, edges.sums[place] / visits, f64::from(edges.priors[place]))
 }
 
-#[inline(always)]
-pub(super) fn higher(mut a: [f64; LANES], b: [f64; LANES]) -> [f64; LANES] {
-    for lane in 0..LANES {
-        a[lane] = if b[lane] > a[lane] { b[lane] } else { a[lane] };
-    }
-    a
+/// N, W / N and P of a group of edges.
+#[derive(Clone, Copy)]
+struct GroupInputs<G> {
+    visits: G,
+    mean: G,
+    prior: G,
 }
 
+/// Returns four numbers from `at` on.
 #[inline(always)]
-pub(super) fn horizontal_max(group: [f64; LANES]) -> f64 {
-    let [a, b, c, d] = group;
-    // In halves, as AVX2 reduces registers.
-    let (first, second) = (if c > a { c } else { a }, if d > b { d } else { b });
-    if second > first {
-        second
-    } else {
-        first
+fn four<T>(numbers: &[T], at: usize) -> &[T; LANES] {
+    numbers[at..].first_chunk().expect("four numbers from here on")
+}
+
+impl<G: Group> GroupInputs<G> {
+    /// Loads the group from `at` on.
+    #[inline(always)]
+    fn load(lanes: impl Lanes<Group = G>, edges: Statistics<'_>, at: usize) -> Self {
+        let visits = lanes.convert(four(edges.visits, at));
+        Self { visits, mean: lanes.load(four(edges.sums, at)) / visits, prior: lanes.widen(four(edges.priors, at)) }
+    }
+
+    #[inline(always)]
+    fn score(self, rule: impl EdgeScore) -> G {
+        rule.score(self.visits, self.mean, self.prior)
     }
 }
 
-/// Returns W / N of a group from `at` on. The conversion is signed: one instruction on every CPU, and N < 2^31.
+/// Normalises the rule by `own`, the value of the node, and the means of groups of its edges, NaN where N = 0.
 #[inline(always)]
-fn means_from(edges: Statistics<'_>, at: usize) -> [f64; LANES] {
-    let (visits, sums) = (&edges.visits[at..at + LANES], &edges.sums[at..at + LANES]);
-    let mut means = [0.0; LANES];
-    for lane in 0..LANES {
-        means[lane] = sums[lane] / f64::from(visits[lane] as i32);
+fn scaled_by<R: EdgeScore, G: Group>(rule: R, own: G, groups: &[GroupInputs<G>]) -> R {
+    let (mut low, mut high) = (own, own);
+    for group in groups {
+        (low, high) = (low.lower(group.mean), high.higher(group.mean));
     }
-    means
+    rule.scaled(low.horizontal_min(), high.horizontal_max())
 }
 
-/// Returns the highest score of the first `scored` edges, a mask of the edges that have it, and the normalised rule. Scores at most
+/// Returns the score of the group from `at` on.
+#[inline(always)]
+pub(super) fn score_group<L: Lanes>(lanes: L, rule: impl EdgeScore, edges: Statistics<'_>, at: usize) -> L::Group {
+    GroupInputs::load(lanes, edges, at).score(rule)
+}
+
+/// Returns the highest score of the first `scored` edges of less than a group, and a mask of the edges that have it.
+#[inline(always)]
+pub(super) fn argmax_mask_of_few<R: EdgeScore>(rule: R, edges: Statistics<'_>, opened: usize, scored: usize) -> (f64, u64, R) {
+    let rule = with_scale(rule, edges, opened);
+    let mut scores = [f64::NEG_INFINITY; LANES];
+    for (place, score) in scores.iter_mut().enumerate().take(scored) {
+        *score = score_one(edges, place, rule);
+    }
+    let scores = Portable.load(&scores);
+    let best = scores.horizontal_max();
+    (best, scores.equal(best) & ((1 << scored) - 1), rule)
+}
+
+/// Returns the highest score of the `opened` edges, a mask of the edges that have it, and the normalised rule. Scores at most
 /// `GROUPS` groups, in registers where they fit: storing and reloading them in other widths would cost more than the arithmetic.
 /// The last group overlaps the one before it instead of reaching beyond the last edge.
 #[inline(always)]
-pub(super) fn argmax_mask<R: EdgeScore, const GROUPS: usize>(
+pub(super) fn argmax_mask<L: Lanes, R: EdgeScore, const GROUPS: usize>(
+    lanes: L,
     rule: R,
     edges: Statistics<'_>,
     opened: usize,
-    scored: usize,
 ) -> (f64, u64, R) {
-    let count = edges.visits.len();
-    if count < LANES {
-        let rule = with_scale(rule, edges, opened);
-        let mut scores = [f64::NEG_INFINITY; LANES];
-        for (place, score) in scores.iter_mut().enumerate().take(scored) {
-            *score = score_one(edges, place, rule);
-        }
-        let best = horizontal_max(scores);
-        return (best, equal_bits(scores, best) & ((1 << scored) - 1), rule);
-    }
-    let last = count - LANES;
-    let groups = scored.div_ceil(LANES).min(GROUPS);
-    let mut means = [[0.0; LANES]; GROUPS];
+    let last = edges.visits.len() - LANES;
+    let groups = opened.div_ceil(LANES).min(GROUPS);
+    let at = |group: usize| (group * LANES).min(last);
     let rule = match rule.normalization_value() {
         None => rule,
         Some(raw) => {
-            let own = mean_with(raw, edges, opened);
-            let (mut low, mut high) = ([own; LANES], [own; LANES]);
-            for (index, slot) in means.iter_mut().enumerate().take(opened.div_ceil(LANES)) {
-                let at = (index * LANES).min(last);
-                let found = means_from(edges, at);
-                *slot = found;
-                for lane in 0..LANES {
-                    // NaN where N = 0: the comparison leaves the bounds unchanged.
-                    low[lane] = if found[lane] < low[lane] { found[lane] } else { low[lane] };
-                    high[lane] = if found[lane] > high[lane] { found[lane] } else { high[lane] };
-                }
+            let own = lanes.splat(mean_with(raw, edges, opened));
+            let (mut low, mut high) = (own, own);
+            for group in 0..groups {
+                let mean = GroupInputs::load(lanes, edges, at(group)).mean;
+                (low, high) = (low.lower(mean), high.higher(mean));
             }
-            rule.scaled(horizontal_min(low), horizontal_max(high))
+            rule.scaled(low.horizontal_min(), high.horizontal_max())
         }
     };
-    let mut scores = [[f64::NEG_INFINITY; LANES]; GROUPS];
-    let mut most = [f64::NEG_INFINITY; LANES];
-    for index in 0..groups {
-        let at = (index * LANES).min(last);
-        let mean = if rule.normalization_value().is_some() && index * LANES < opened { means[index] } else { means_from(edges, at) };
-        let (visits, priors) = (&edges.visits[at..at + LANES], &edges.priors[at..at + LANES]);
-        let mut found = [0.0; LANES];
-        for lane in 0..LANES {
-            let score = rule.score(f64::from(visits[lane] as i32), mean[lane], f64::from(priors[lane]));
-            found[lane] = if at + lane < scored { score } else { f64::NEG_INFINITY };
-        }
-        scores[index] = found;
-        most = higher(most, found);
+    let mut scores = [lanes.splat(f64::NEG_INFINITY); GROUPS];
+    let mut most = lanes.splat(f64::NEG_INFINITY);
+    for (group, slot) in scores.iter_mut().enumerate().take(groups) {
+        *slot = score_group(lanes, rule, edges, at(group)).first(opened - at(group));
+        most = most.higher(*slot);
     }
-    let best = horizontal_max(most);
+    let best = most.horizontal_max();
     let mut equal = 0;
-    for (index, found) in scores.iter().enumerate().take(groups) {
-        equal |= equal_bits(*found, best) << (index * LANES).min(last);
+    for (group, found) in scores.iter().enumerate().take(groups) {
+        equal |= found.equal(best) << at(group);
     }
     // If all scores are -inf, lanes beyond the last edge match too.
-    (best, if scored < MASK_BITS { equal & ((1 << scored) - 1) } else { equal }, rule)
+    (best, if opened < MASK_BITS { equal & ((1 << opened) - 1) } else { equal }, rule)
 }
 
 /// `argmax_mask` for at most one group of opened edges, which most nodes have: without a loop.
 #[inline(always)]
-pub(super) fn argmax_mask_of_group<R: EdgeScore>(rule: R, edges: Statistics<'_>, opened: usize) -> (f64, u64, R) {
-    let (n, sums, priors) = (&edges.visits[..LANES], &edges.sums[..LANES], &edges.priors[..LANES]);
-    let (mut visits, mut means) = ([0.0; LANES], [0.0; LANES]);
-    for lane in 0..LANES {
-        visits[lane] = f64::from(n[lane] as i32);
-        means[lane] = sums[lane] / visits[lane];
-    }
+pub(super) fn argmax_mask_of_group<R: EdgeScore>(lanes: impl Lanes, rule: R, edges: Statistics<'_>, opened: usize) -> (f64, u64, R) {
+    let group = GroupInputs::load(lanes, edges, 0);
     let rule = match rule.normalization_value() {
         None => rule,
-        Some(raw) => {
-            // Untried edges add 0 to both.
-            let sum = sums.iter().fold(0.0, |sum, value| sum + value);
-            let own = (raw + sum) / (1.0 + f64::from(n.iter().sum::<u32>()));
-            let (mut low, mut high) = ([own; LANES], [own; LANES]);
-            for lane in 0..LANES {
-                low[lane] = if means[lane] < own { means[lane] } else { own };
-                high[lane] = if means[lane] > own { means[lane] } else { own };
-            }
-            rule.scaled(horizontal_min(low), horizontal_max(high))
-        }
+        // Untried edges add 0 to both sums.
+        Some(raw) => scaled_by(rule, lanes.splat(mean_with(raw, edges, LANES)), &[group]),
     };
-    let mut scores = [f64::NEG_INFINITY; LANES];
-    for lane in 0..LANES {
-        let score = rule.score(visits[lane], means[lane], f64::from(priors[lane]));
-        scores[lane] = if lane < opened { score } else { f64::NEG_INFINITY };
-    }
-    let best = horizontal_max(scores);
-    (best, equal_bits(scores, best) & ((1 << opened) - 1), rule)
+    let scores = group.score(rule).first(opened);
+    let best = scores.horizontal_max();
+    (best, scores.equal(best) & ((1 << opened) - 1), rule)
 }
 
+/// `argmax_mask` of all edges where they fill two groups, tried or not: without a loop, and without a branch on how many are tried.
+/// The second group overlaps the first one.
 #[inline(always)]
-fn horizontal_min(group: [f64; LANES]) -> f64 {
-    let [a, b, c, d] = group;
-    let (first, second) = (if c < a { c } else { a }, if d < b { d } else { b });
-    if second < first {
-        second
-    } else {
-        first
-    }
-}
-
-/// Returns the mask of scores equal to `best`.
-#[inline(always)]
-fn equal_bits(group: [f64; LANES], best: f64) -> u64 {
-    let mut bits = 0;
-    for (lane, &score) in group.iter().enumerate() {
-        bits |= u64::from(score == best) << lane;
-    }
-    bits
+pub(super) fn argmax_mask_of_two(lanes: impl Lanes, rule: impl EdgeScore, edges: Statistics<'_>) -> u64 {
+    let count = edges.visits.len();
+    // Without closures, which are compiled without AVX2.
+    let groups = [GroupInputs::load(lanes, edges, 0), GroupInputs::load(lanes, edges, count - LANES)];
+    let rule = match rule.normalization_value() {
+        None => rule,
+        // Untried edges add 0 to both sums.
+        Some(raw) => scaled_by(rule, lanes.splat(mean_with(raw, edges, count)), &groups),
+    };
+    let (first, second) = (groups[0].score(rule), groups[1].score(rule));
+    let best = first.higher(second).horizontal_max();
+    first.equal(best) | second.equal(best) << (count - LANES)
 }

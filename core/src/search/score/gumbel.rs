@@ -2,6 +2,7 @@
 //! visits follow that policy. `sequential_halving` has the root's rule.
 
 use super::{select_edge, Choice, ScoringRule};
+use crate::runtime::lanes::Lanes;
 use crate::search::fields::Fields;
 use crate::search::terms::{terms, ChoiceTerms, RecordedChoice, RecordedEdge, Terms};
 use crate::tree::{Edges, Node};
@@ -55,9 +56,9 @@ impl ScoringRule for Gumbel {
     }
 
     #[inline(always)]
-    fn choose<const ID: u8>(&self, Choice { tree, index, node, scores, all_scores, .. }: Choice<'_>) -> usize {
+    fn choose<const ID: u8>(&self, Choice { tree, index, node, scores, all_scores, .. }: Choice<'_, impl Lanes>) -> usize {
         select_edge::reserve_scores(scores, node.num_edges as usize);
-        let highest = tree.max_untried_prior(index, node);
+        let highest = tree.max_untried_prior(node);
         choose(&self.completed_q, &tree.edges(node), node, tree.pruned_prior_mass(index), highest, all_scores, scores)
     }
 

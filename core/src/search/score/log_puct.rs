@@ -3,6 +3,7 @@
 
 use super::edge_score::{with_scale, EdgeInputs, EdgeScore};
 use super::{Choice, ScoringRule, LOG_PUCT};
+use crate::runtime::lanes::{Lanes, Number};
 use crate::search::backup::Bounds;
 use crate::search::fields::Fields;
 use crate::search::terms::{terms, ChoiceTerms, RecordedChoice};
@@ -72,7 +73,7 @@ impl ScoringRule for LogPuct {
     }
 
     #[inline(always)]
-    fn choose<const ID: u8>(&self, choice: Choice<'_>) -> usize {
+    fn choose<const ID: u8>(&self, choice: Choice<'_, impl Lanes>) -> usize {
         let exploration = self.weights.get(choice.visits as usize).copied().unwrap_or_else(|| self.weight(choice.visits));
         let formula = self.formula(exploration, choice.bounds, choice.node.raw_value);
         choice.highest(formula)
@@ -110,10 +111,10 @@ struct Formula {
 
 impl EdgeScore for Formula {
     #[inline(always)]
-    fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
-        let value = (mean - self.low) * self.scale;
-        let exploit = if visits > 0.0 { value } else { 0.0 };
-        exploit + self.exploration * prior / (1.0 + visits)
+    fn score<N: Number>(self, visits: N, mean: N, prior: N) -> N {
+        // Without visits the mean is NaN.
+        let exploit = ((mean - mean.splat(self.low)) * mean.splat(self.scale)).or(0.0);
+        exploit + mean.splat(self.exploration) * prior / (mean.splat(1.0) + visits)
     }
 
     fn score_general(self, edge: EdgeInputs, _virtual_loss: bool) -> f64 {

@@ -9,6 +9,7 @@ pub(crate) mod ucb1;
 
 pub use gumbel::CompletedQ;
 
+use crate::runtime::lanes::{Lanes, Portable};
 use crate::runtime::random::Random;
 use crate::search::backup::{self, Bounds};
 use crate::search::fields::{unknown, Fields};
@@ -43,7 +44,7 @@ pub(crate) trait ScoringRule: Sized {
     }
 
     /// Returns the place of the edge to follow; a place from `opened` on is to be opened. `ID` is that of `id`, or `ANY`.
-    fn choose<const ID: u8>(&self, choice: Choice<'_>) -> usize;
+    fn choose<const ID: u8>(&self, choice: Choice<'_, impl Lanes>) -> usize;
 
     /// Returns what the scores of a choice are made of, for its record; `how` it is made. It computes the scores apart from `choose`,
     /// to the same bits.
@@ -72,8 +73,10 @@ pub(crate) trait ScoringRule: Sized {
 
 /// A choice at a node. `scores` receives the scores of its edges, those of all edges if `all_scores`; its length may exceed them.
 #[derive(Debug)]
-pub(crate) struct Choice<'a> {
-    pub tree: &'a mut Tree,
+pub(crate) struct Choice<'a, L> {
+    /// How groups of edges are scored.
+    pub lanes: L,
+    pub tree: &'a Tree,
     pub index: NodeIndex,
     pub node: &'a Node,
     /// N of the node plus leaves in flight.
@@ -89,7 +92,13 @@ pub(crate) struct Choice<'a> {
     pub random: &'a mut Random,
 }
 
-impl Choice<'_> {
+impl<'a, L: Lanes> Choice<'a, L> {
+    /// Returns the choice for code that is compiled without AVX2.
+    fn portable(self) -> Choice<'a, Portable> {
+        let Self { lanes: _, tree, index, node, visits, virtual_loss, all_scores, bounds, scores, random } = self;
+        Choice { lanes: Portable, tree, index, node, visits, virtual_loss, all_scores, bounds, scores, random }
+    }
+
     /// Returns the place of the edge with the highest score.
     #[inline(always)]
     fn highest(self, formula: impl edge_score::EdgeScore) -> usize {
@@ -97,8 +106,8 @@ impl Choice<'_> {
         let opened = node.opened as usize;
         if !tree.counts_in_flight() && !node.has_proven_edge && !self.all_scores {
             let needs_max = select_edge::needs_max_untried(node.num_edges as usize);
-            let untried = if needs_max { tree.max_untried_prior(self.index, node) } else { 0.0 };
-            return select_edge::choose(formula, tree.statistics(node), opened, untried, self.scores, self.random);
+            let untried = if needs_max { tree.max_untried_prior(node) } else { 0.0 };
+            return select_edge::choose(self.lanes, formula, tree.statistics(node), opened, untried, self.scores, self.random);
         }
         select_edge::choose_general(formula, &tree.edges(node), opened, self.virtual_loss, self.scores, self.random)
     }
@@ -141,7 +150,7 @@ macro_rules! rules {
 
             /// Chooses an edge. `ID` is the rule's id or `ANY`: code compiled for one rule has fewer branches.
             #[inline(always)]
-            pub(crate) fn choose<const ID: u8>(&self, choice: Choice<'_>) -> usize {
+            pub(crate) fn choose<const ID: u8>(&self, choice: Choice<'_, impl Lanes>) -> usize {
                 match self {
                     $(Self::$rule(rule) if ID == ANY || ID == $rule::ID => rule.choose::<ID>(choice),)+
                     _ => unreachable!("`ID` is the rule's or `ANY`"),

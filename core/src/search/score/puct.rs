@@ -2,6 +2,7 @@
 
 use super::edge_score::{EdgeInputs, EdgeScore};
 use super::{node_value, scale_of, Choice, ScoringRule, ANY, NORMALIZE, PUCT};
+use crate::runtime::lanes::{Lanes, Number, Portable};
 use crate::search::fields::Fields;
 use crate::search::terms::{terms, ChoiceTerms, RecordedChoice};
 use crate::tree::{Node, Tree, ROOT};
@@ -62,7 +63,7 @@ impl Puct {
 
     /// `choose` on values normalised by the tree; apart, so that other searches have no instruction of it.
     #[inline(never)]
-    fn choose_normalized(&self, choice: Choice<'_>) -> usize {
+    fn choose_normalized(&self, choice: Choice<'_, Portable>) -> usize {
         let (low, scale) = scale_of(choice.bounds);
         let untried = self.normalized_urgency(choice.tree, choice.node, low, scale);
         let exploration = self.weight(choice.visits);
@@ -95,11 +96,11 @@ impl ScoringRule for Puct {
     }
 
     #[inline(always)]
-    fn choose<const ID: u8>(&self, choice: Choice<'_>) -> usize {
+    fn choose<const ID: u8>(&self, choice: Choice<'_, impl Lanes>) -> usize {
         if ID == ANY && self.normalize {
-            return self.choose_normalized(choice);
+            return self.choose_normalized(choice.portable());
         }
-        let (node, tree) = (choice.node, &*choice.tree);
+        let (node, tree) = (choice.node, choice.tree);
         let untried = self.urgency(tree, node);
         let exploration = self.weight(choice.visits);
         choice.highest(Formula { exploration, untried })
@@ -201,9 +202,8 @@ struct Formula {
 
 impl EdgeScore for Formula {
     #[inline(always)]
-    fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
-        let exploit = if mean.is_nan() { self.untried } else { mean };
-        exploit + self.exploration * prior / (1.0 + visits)
+    fn score<N: Number>(self, visits: N, mean: N, prior: N) -> N {
+        mean.or(self.untried) + mean.splat(self.exploration) * prior / (mean.splat(1.0) + visits)
     }
 }
 
@@ -218,9 +218,9 @@ struct Normalized {
 
 impl EdgeScore for Normalized {
     #[inline(always)]
-    fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
-        let exploit = if mean.is_nan() { self.untried } else { (mean - self.low) * self.scale };
-        exploit + self.exploration * prior / (1.0 + visits)
+    fn score<N: Number>(self, visits: N, mean: N, prior: N) -> N {
+        let exploit = ((mean - mean.splat(self.low)) * mean.splat(self.scale)).or(self.untried);
+        exploit + mean.splat(self.exploration) * prior / (mean.splat(1.0) + visits)
     }
 
     fn score_general(self, edge: EdgeInputs, _virtual_loss: bool) -> f64 {

@@ -1,8 +1,10 @@
 //! Selection of an edge by a formula, with SIMD.
 
 use super::edge_score::{
-    argmax_mask, argmax_mask_of_group, higher, horizontal_max, score_one, with_scale, EdgeInputs, EdgeScore, LANES, MASK_BITS,
+    argmax_mask, argmax_mask_of_few, argmax_mask_of_group, argmax_mask_of_two, score_group, score_one, with_scale, EdgeInputs, EdgeScore,
+    MASK_BITS,
 };
+use crate::runtime::lanes::{Group, Lanes, Portable, LANES};
 use crate::runtime::random::Random;
 use crate::tree::{Edges, Statistics};
 
@@ -12,7 +14,7 @@ const SCORE_ALL: usize = LANES - 1;
 /// Returns whether `choose` among `count` edges needs the maximum prior of the untried ones.
 #[inline]
 pub(super) fn needs_max_untried(count: usize) -> bool {
-    count > SCORE_ALL || cfg!(feature = "ablate-masks")
+    !matches!(count, 0..=SCORE_ALL | 5..=8) || cfg!(feature = "ablate-masks")
 }
 
 /// Grows `scores` to at least `count` entries.
@@ -28,6 +30,7 @@ pub(super) fn reserve_scores(scores: &mut Vec<f64>, count: usize) {
 /// if it does.
 #[inline(always)]
 pub(super) fn choose<R: EdgeScore>(
+    lanes: impl Lanes,
     rule: R,
     edges: Statistics<'_>,
     opened: usize,
@@ -40,15 +43,18 @@ pub(super) fn choose<R: EdgeScore>(
         return choose_among_many(rule, edges, opened, untried, scores, random);
     }
     if count <= SCORE_ALL {
-        let (_, bits, _) = argmax_mask::<R, 2>(rule, edges, opened, count);
+        let (_, bits, _) = argmax_mask_of_few(rule, edges, opened, count);
         return sample_bit(bits, random);
     }
+    if !needs_max_untried(count) {
+        return sample_bit_of_few(argmax_mask_of_two(lanes, rule, edges), random);
+    }
     let (best, bits, rule) = match opened {
-        0..=MASK_BITS if cfg!(feature = "ablate-ladder") => argmax_mask::<R, 16>(rule, edges, opened, opened),
-        0..=LANES => argmax_mask_of_group(rule, edges, opened),
-        5..=8 => argmax_mask::<R, 2>(rule, edges, opened, opened),
-        9..=16 => argmax_mask::<R, 4>(rule, edges, opened, opened),
-        17..=MASK_BITS => argmax_mask::<R, 16>(rule, edges, opened, opened),
+        0..=MASK_BITS if cfg!(feature = "ablate-ladder") => argmax_mask::<_, R, 16>(lanes, rule, edges, opened),
+        0..=LANES => argmax_mask_of_group(lanes, rule, edges, opened),
+        5..=8 => argmax_mask::<_, R, 2>(lanes, rule, edges, opened),
+        9..=16 => argmax_mask::<_, R, 4>(lanes, rule, edges, opened),
+        17..=MASK_BITS => argmax_mask::<_, R, 16>(lanes, rule, edges, opened),
         _ => return choose_among_many(rule, edges, opened, untried, scores, random),
     };
     if opened == count {
@@ -85,7 +91,7 @@ fn one_of_untried(rule: impl EdgeScore, priors: &[f32], score: f64, bits: u64, o
     0
 }
 
-/// `choose` with more opened edges than a mask has bits.
+/// `choose` with more opened edges than a mask has bits; compiled without AVX2.
 #[inline(never)]
 fn choose_among_many<R: EdgeScore>(
     rule: R,
@@ -138,24 +144,40 @@ pub(super) fn choose_general<R: EdgeScore>(
     argmax_random_tie(scores, random)
 }
 
-/// Returns the scores of the group from `at` on.
-#[inline(always)]
-fn group(edges: Statistics<'_>, at: usize, rule: impl EdgeScore) -> [f64; LANES] {
-    let (visits, sums, priors) = (&edges.visits[at..at + LANES], &edges.sums[at..at + LANES], &edges.priors[at..at + LANES]);
-    let mut scores = [0.0; LANES];
-    for lane in 0..LANES {
-        let visits = f64::from(visits[lane] as i32);
-        scores[lane] = rule.score(visits, sums[lane] / visits, f64::from(priors[lane]));
-    }
-    scores
-}
-
 /// Draws the place of a bit uniformly; 0 without any.
 #[inline(always)]
 fn sample_bit(bits: u64, random: &mut Random) -> usize {
     if bits & bits.wrapping_sub(1) != 0 {
         let skipped = random.below(bits.count_ones());
         return nth_bit(bits, skipped);
+    }
+    bits.trailing_zeros() as usize & 63
+}
+
+/// Index of the n-th set bit of a byte.
+static NTH_BIT: [[u8; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut bits = 0;
+    while bits < 256 {
+        let (mut found, mut place) = (0, 0);
+        while place < 8 {
+            if bits >> place & 1 == 1 {
+                table[bits][found] = place;
+                found += 1;
+            }
+            place += 1;
+        }
+        bits += 1;
+    }
+    table
+};
+
+/// `sample_bit` of at most 8 bits.
+#[inline(always)]
+fn sample_bit_of_few(bits: u64, random: &mut Random) -> usize {
+    if bits & bits.wrapping_sub(1) != 0 {
+        let skipped = random.below(bits.count_ones());
+        return usize::from(NTH_BIT[bits as usize & 255][skipped as usize & 7]);
     }
     bits.trailing_zeros() as usize & 63
 }
@@ -176,20 +198,20 @@ fn nth_bit(mut bits: u64, skipped: u32) -> usize {
 /// Scores the first `scores.len()` edges by groups; returns the highest score.
 #[inline(always)]
 fn score_in_groups(rule: impl EdgeScore, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
-    let count = scores.len();
-    let mut best = [f64::NEG_INFINITY; LANES];
-    let whole = count - count % LANES;
+    let whole = scores.len() - scores.len() % LANES;
+    let mut most = Portable.splat(f64::NEG_INFINITY);
     for at in (0..whole).step_by(LANES) {
-        let found = group(edges, at, rule);
-        scores[at..at + LANES].copy_from_slice(&found);
-        best = higher(best, found);
+        let found = score_group(Portable, rule, edges, at);
+        scores[at..at + LANES].copy_from_slice(&found.to_array());
+        most = most.higher(found);
     }
+    let mut best = most.horizontal_max();
     for (place, slot) in scores.iter_mut().enumerate().skip(whole) {
         let score = score_one(edges, place, rule);
         *slot = score;
-        best[0] = if score > best[0] { score } else { best[0] };
+        best = if score > best { score } else { best };
     }
-    horizontal_max(best)
+    best
 }
 
 /// Returns the place of the highest score; ties are drawn uniformly.
@@ -217,6 +239,7 @@ fn one_of_the_highest(scores: &[f64], best: f64, random: &mut Random) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::lanes::Number;
     use crate::runtime::random::Purpose;
 
     #[test]
@@ -256,9 +279,8 @@ mod tests {
     struct Plain(Option<f64>, f64, f64);
 
     impl EdgeScore for Plain {
-        fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
-            let exploit = if visits > 0.0 { (mean - self.1) / self.2 } else { 0.0 };
-            exploit + prior / (1.0 + visits)
+        fn score<N: Number>(self, visits: N, mean: N, prior: N) -> N {
+            ((mean - mean.splat(self.1)) / mean.splat(self.2)).or(0.0) + prior / (mean.splat(1.0) + visits)
         }
 
         fn normalization_value(self) -> Option<f64> {
@@ -286,7 +308,7 @@ mod tests {
             let scaled = with_scale(rule, edges, opened);
             let scores: Vec<f64> = (0..count).map(|place| score_one(edges, place, scaled)).collect();
             let (mut short, mut long) = (random.clone(), random.clone());
-            let place = choose(rule, edges, opened, untried, &mut Vec::new(), &mut short);
+            let place = choose(Portable, rule, edges, opened, untried, &mut Vec::new(), &mut short);
             assert_eq!(place, argmax_random_tie(&scores, &mut long), "{opened} of {count} tried: {scores:?}");
             assert_eq!(short.next_u64(), long.next_u64(), "and draws as many numbers");
             random.next_u64();

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use super::edge_score::{EdgeInputs, EdgeScore};
 use super::{scale_of, Choice, ScoringRule, ANY, NORMALIZE, UCB1};
+use crate::runtime::lanes::{Lanes, Number, Portable};
 use crate::search::fields::Fields;
 use crate::search::terms::{terms, ChoiceTerms, RecordedChoice};
 
@@ -28,7 +29,7 @@ pub struct Ucb1 {
 impl Ucb1 {
     /// `choose` among opened edges on values normalised by the tree; apart, so that other searches have no instruction of it.
     #[inline(never)]
-    fn choose_normalized(&self, choice: Choice<'_>, twice_log: f64) -> usize {
+    fn choose_normalized(&self, choice: Choice<'_, Portable>, twice_log: f64) -> usize {
         let (low, scale) = scale_of(choice.bounds);
         choice.highest(Normalized { c_param: self.c_param, twice_log, low, scale })
     }
@@ -53,14 +54,14 @@ impl ScoringRule for Ucb1 {
     }
 
     #[inline(always)]
-    fn choose<const ID: u8>(&self, choice: Choice<'_>) -> usize {
+    fn choose<const ID: u8>(&self, choice: Choice<'_, impl Lanes>) -> usize {
         let (count, opened, visits) = (choice.node.num_edges as usize, choice.node.opened as usize, choice.visits);
         if opened < count {
             return opened + choice.random.choose((count - opened) as u32) as usize;
         }
         let twice_log = TWICE_LOG.get(visits as usize).copied().unwrap_or_else(|| 2.0 * f64::from(visits).ln());
         if ID == ANY && self.normalize {
-            return self.choose_normalized(choice, twice_log);
+            return self.choose_normalized(choice.portable(), twice_log);
         }
         choice.highest(Formula { c_param: self.c_param, twice_log })
     }
@@ -97,8 +98,8 @@ struct Formula {
 
 impl EdgeScore for Formula {
     #[inline(always)]
-    fn score(self, visits: f64, mean: f64, _prior: f64) -> f64 {
-        mean + self.c_param * (self.twice_log / visits).sqrt()
+    fn score<N: Number>(self, visits: N, mean: N, _prior: N) -> N {
+        mean + mean.splat(self.c_param) * (mean.splat(self.twice_log) / visits).sqrt()
     }
 }
 
@@ -114,8 +115,9 @@ struct Normalized {
 
 impl EdgeScore for Normalized {
     #[inline(always)]
-    fn score(self, visits: f64, mean: f64, _prior: f64) -> f64 {
-        (mean - self.low) * self.scale + self.c_param * (self.twice_log / visits).sqrt()
+    fn score<N: Number>(self, visits: N, mean: N, _prior: N) -> N {
+        let exploit = (mean - mean.splat(self.low)) * mean.splat(self.scale);
+        exploit + mean.splat(self.c_param) * (mean.splat(self.twice_log) / visits).sqrt()
     }
 
     fn score_general(self, edge: EdgeInputs, _virtual_loss: bool) -> f64 {
