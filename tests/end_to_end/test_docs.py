@@ -241,6 +241,7 @@ def test_change_table_names_a_path_for_each_required_change() -> None:
         "a preset",
         "an evaluator backend",
         "a learned-model backend",
+        "a way to copy environments",
         "a UCI option",
         "root noise",
         "a training target",

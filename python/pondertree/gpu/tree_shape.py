@@ -100,4 +100,5 @@ def runs_on_device(config: SearchConfig) -> bool:
 
 
 def _has_defaults_beside(config: Any, any_value: frozenset[str]) -> bool:
-    return all(getattr(config, each.name) == each.default for each in fields(config) if each.name not in any_value)
+    compared = [each for each in fields(config) if each.init and each.name not in any_value]
+    return all(getattr(config, each.name) == each.default for each in compared)
