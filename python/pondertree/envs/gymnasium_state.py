@@ -14,9 +14,10 @@ from pondertree import validation
 from pondertree.envs.actions import Actions, read_actions
 from pondertree.envs.generators import RandomDrawError
 from pondertree.envs.gymnasium import check_reward, described
+from pondertree.envs.methods import Given
 from pondertree.envs.readers import read_first
 from pondertree.envs.recording import recorder_of
-from pondertree.envs.snapshots import Given, Snapshots, find_snapshots
+from pondertree.envs.snapshots import Snapshots, find_snapshots
 from pondertree.envs.spaces import View, view_of
 from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, UsageError
 from pondertree.game import CHANCE
@@ -300,7 +301,7 @@ def from_gymnasium(
     mask = info.get("action_mask") if isinstance(info, dict) else None
     first = None if observation is None else (observation, 0.0, False, False, mask)
     access = _Access(actions, name)
-    snapshots = _snapshots(env, name, access, snapshot, first, bool(random))
+    snapshots = _snapshots(env, name, access, snapshot, first, random)
     token = snapshots.save(env)
     if first is None or info is None:
         seen, found_mask = read_first(snapshots, token, access, name, needs_mask=info is None)
@@ -321,7 +322,7 @@ def from_gymnasium(
 _probed: weakref.WeakKeyDictionary[Any, tuple[Any, Snapshots]] = weakref.WeakKeyDictionary()
 
 
-def _snapshots(env: Any, name: str, access: _Access, given: Given | None, first: Any, random: bool) -> Snapshots:
+def _snapshots(env: Any, name: str, access: _Access, given: Given | None, first: Any, random: bool | None) -> Snapshots:
     """Returns the snapshots of an environment, which is probed once; a replay belongs to one episode."""
     with contextlib.suppress(KeyError, TypeError):  # environments without a hash are probed each time
         options, snapshots = _probed[env]
