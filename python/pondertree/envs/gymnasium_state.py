@@ -86,7 +86,7 @@ class GymnasiumState:
     """
 
     __slots__ = (
-        "_env", "_game", "_key", "_legal", "_observation", "_pending", "_reward", "_serial", "_token", "_weight",
+        "_env", "_game", "_key", "_legal", "_observation", "_pending", "_reward", "_token", "_weight",
         "is_terminal", "steps", "to_play", "total", "truncated",
     )  # fmt: skip
 
@@ -104,7 +104,6 @@ class GymnasiumState:
         self._weight = 1.0
         self._pending: int | None = None
         self._env: Any = None
-        self._serial = 0
         self.is_terminal = False
         self.to_play = 0
         self.steps = 0
@@ -160,7 +159,10 @@ class GymnasiumState:
 
         It saves the copies of a playout.
         """
-        return self if self.is_terminal else self._copied(self._game.restore(self._token))
+        if self.is_terminal:
+            return self
+        with self._game.snapshots.lock:
+            return self._copied(self._game.restore(self._token))
 
     def rewards(self) -> list[float]:
         """Returns the reward of the last action, discounted from the state of `from_gymnasium`."""
@@ -187,16 +189,21 @@ class GymnasiumState:
         new._reward, new._weight, new._pending = self._reward, self._weight, self._pending
         new.is_terminal, new.steps, new.to_play = self.is_terminal, self.steps, self.to_play
         new.total, new.truncated = self.total, self.truncated
-        new._env, new._token, new._serial = env, None, self._game.snapshots.serial
+        new._env, new._token = self._game.snapshots.live(env), None
         return new
 
     def _step(self, action: int, key: int | None) -> GymnasiumState:
+        with self._game.snapshots.lock:
+            return self._stepped(action, key)
+
+    def _stepped(self, action: int, key: int | None) -> GymnasiumState:
         game, token = self._game, self._token
         snapshots = game.snapshots
         if token is None:
             env, self._env = self._env, None
-            if env is None or self._serial != snapshots.serial:
-                raise UsageError("a state of in_place() plays once, and before any other state of its environment")
+            if env is None:
+                raise UsageError("a state of in_place() plays once")
+            env = snapshots.resumed(env)
         else:
             env = game.restore(token)
         observation, reward, terminated, truncated, mask = game.step(env, action, key)
@@ -212,10 +219,9 @@ class GymnasiumState:
         new._weight = self._weight * game.discount
         new._pending = None
         new._env = new._token = None
-        new._serial = self._serial
         if not over:
             if token is None:
-                new._env = env
+                new._env = snapshots.live(env)
             else:
                 new._token = snapshots.keep(env)
         new.is_terminal = over
@@ -257,7 +263,8 @@ class RandomGymnasiumState(GymnasiumState):
             return self._step(self._pending, fold(self._key, action))
         self._check(action)
         new = self._copied(self._env)
-        new._token, new._serial, new._pending, new.to_play, new._reward = self._token, self._serial, action, CHANCE, 0.0
+        self._env = None
+        new._token, new._pending, new.to_play, new._reward = self._token, action, CHANCE, 0.0
         return new
 
 

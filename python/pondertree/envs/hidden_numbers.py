@@ -27,7 +27,7 @@ _MAX_DEPTH: Final = 8
 
 def seed_dependent(one: Any, other: Any) -> list[tuple[Path, Any]]:
     """Returns the integers and bytes that differ between two environments, with the path and the value in `other`."""
-    found = []
+    found: list[tuple[Path, Any]] = []
     for path, value, replacement in _differing(one, other, (), set()):
         if len(found) == MAX_NUMBERS:
             break

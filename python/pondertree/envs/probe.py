@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from pondertree.envs.hidden_numbers import (
 )
 from pondertree.envs.randomness import fingerprint, own_generators, preserved, reseed
 from pondertree.envs.recording import with_own_arrays
-from pondertree.envs.traversal import reached
+from pondertree.envs.traversal import module_of, reached
 from pondertree.random import Random, fold
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ def same(one: Any, other: Any) -> bool:
         if first.shape != second.shape:
             return False
         return bool(np.array_equal(first, second, equal_nan=first.dtype.kind in "fc" and second.dtype.kind in "fc"))
-    if type(one) is type(other) and type(one).__eq__ is object.__eq__ and hasattr(one, "__dict__"):
+    kind, identity = type(one), cast(Any, object.__eq__)
+    if kind is type(other) and kind.__eq__ is identity and hasattr(one, "__dict__"):
         return one is other or same(vars(one), vars(other))
     return bool(one == other) or bool(one != one and other != other)
 
@@ -284,8 +285,8 @@ def attribute_fingerprint(env: Any) -> Any:
     for value in reached(env):
         values.append(_plain(value))
         kind = type(value)
-        if kind.__module__.partition(".")[0] not in ("builtins", "numpy", "gymnasium", "pettingzoo"):
-            for each in (each for each in kind.__mro__ if each.__module__ == kind.__module__):
+        if module_of(kind).partition(".")[0] not in ("builtins", "numpy", "gymnasium", "pettingzoo"):
+            for each in (each for each in kind.__mro__ if module_of(each) == module_of(kind)):
                 values.append([_plain(held) for name, held in vars(each).items() if _is_class_state(name, held)])
     return hash(repr(values))
 

@@ -7,7 +7,9 @@ replay of a recorded episode.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from pondertree.envs.copying import CannotCopyError
@@ -37,10 +39,20 @@ from pondertree.envs.replaying import Replay, fresh_instances
 from pondertree.errors import SnapshotError
 
 
+class LiveEnvironment:
+    """A restored environment of an exclusive method, or the token of its state while another one is restored."""
+
+    __slots__ = ("__weakref__", "env", "token")
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self.token: Any = None
+
+
 class Snapshots:
     """A method of copying an environment that passed its probe.
 
-    If it is exclusive, `lock` is held from `restore` to `keep`; without exclusiveness, any threads may use it at once.
+    Several threads may use it: `lock` is held from `restore` to `keep`. It does nothing unless the method is exclusive.
     """
 
     def __init__(
@@ -57,9 +69,8 @@ class Snapshots:
         self._drawn = findings.drawn
         self.is_exclusive = method.is_exclusive
         """Whether a restored environment is valid only until the next one is restored."""
-        self.serial = 0
-        """The number of environments restored, if they are exclusive."""
-        self.lock = threading.RLock()
+        self.lock: AbstractContextManager[Any] = threading.RLock() if method.is_exclusive else nullcontext()
+        self._live: weakref.ref[LiveEnvironment] | None = None
 
     @property
     def method(self) -> str:
@@ -73,10 +84,31 @@ class Snapshots:
     def restore(self, token: Any) -> Any:
         """Returns an environment in the saved state; it may be stepped (by `perform`) without changing the token.
 
-        If snapshots are exclusive, it is valid until the next one is restored.
+        If snapshots are exclusive, it is valid until the next one is restored, unless it is held by `live`.
         """
-        self.serial += self.is_exclusive
+        live = None if self._live is None else self._live()
+        if live is not None:
+            live.token, live.env = self._method.keep(live.env), None
+        self._live = None
         return self._method.restore(token)
+
+    def live(self, env: Any) -> Any:
+        """Returns what stands for a restored environment that is stepped further: `resumed` gives it back."""
+        if not self.is_exclusive or env is None or isinstance(env, LiveEnvironment):
+            return env
+        held = LiveEnvironment(env)
+        self._live = weakref.ref(held)
+        return held
+
+    def resumed(self, live: Any) -> Any:
+        """Returns the environment of `live`, restored if others were restored in the meantime."""
+        if not isinstance(live, LiveEnvironment):
+            return live
+        if live.env is None:
+            live.env = self.restore(live.token)
+            live.token = None
+            self._live = weakref.ref(live)
+        return live.env
 
     def keep(self, env: Any) -> Any:
         """Returns a token of a restored environment, which is not used any further: cheaper than `save`."""
