@@ -100,9 +100,9 @@ def value_at(env: Any, path: Path) -> int:
     try:
         for kind, name in path:
             env = getattr(env, name) if kind == "attribute" else env[name]
-    except (AttributeError, KeyError, IndexError):
+    except (AttributeError, KeyError, IndexError, TypeError):
         return 0
-    return _integer(env)
+    return _integer(env) if _is_number(env) else 0
 
 
 def assign(env: Any, path: Path, value: Any) -> None:

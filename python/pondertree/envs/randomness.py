@@ -151,7 +151,7 @@ def _names_global_generator(environment: Any) -> bool:
     values = list(reached(environment))
     names = {module_of(each) for value in values for each in type(value).__mro__}
     names |= {value.__module__ for value in values if isinstance(value, types.FunctionType)}
-    waiting, seen = [name for name in names if name.partition(".")[0] not in _STANDARD], set[str]()
+    waiting, seen = [name for name in names if name.partition(".")[0] not in _QUIET_PACKAGES], set[str]()
     while waiting:
         name = waiting.pop()
         module = sys.modules.get(name)
