@@ -115,7 +115,7 @@ def test_environment_without_faithful_copies_is_refused_with_advice(kind: Any) -
 def test_environment_that_a_copy_changed_is_refused_at_once() -> None:
     env = started(hidden.ClassList)
     with pytest.raises(
-        SnapshotError, match="ClassList shares its state with its copies.*changed it: reset it"
+        SnapshotError, match=r"ClassList shares its state with its copies.*changed it: reset it"
     ) as caught:
         from_gymnasium(env)
     assert set(caught.value.reasons) == {"copy"}  # no further method is tried

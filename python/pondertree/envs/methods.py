@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pondertree.envs.copying import Copier, Memo, listed_generators
-from pondertree.envs.probe import ProbeError
-from pondertree.envs.randomness import own_generators
+from pondertree.envs.copying import Copier, Memo
+from pondertree.envs.snapshot_method import ProbeError, SnapshotMethod
 
 Given = tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]
 """The user's `(save(env) -> token, restore(env, token))`."""
@@ -19,40 +18,6 @@ def layers_of(env: Any) -> list[Any]:
     while (inner := getattr(layers[-1], "__dict__", {}).get("env")) is not None:
         layers.append(inner)
     return layers
-
-
-class SnapshotMethod:
-    """A method of copying environments."""
-
-    method: str
-    is_exclusive = False
-    """Whether an environment is valid only until the next one is restored."""
-
-    def save(self, env: Any) -> Any:
-        """Returns a token of an environment, which may be used further."""
-        raise NotImplementedError
-
-    def restore(self, token: Any) -> Any:
-        """Returns an environment in the saved state, which may be stepped without changing the token."""
-        raise NotImplementedError
-
-    def keep(self, env: Any) -> Any:
-        """Returns a token of a restored environment, which is not used any further."""
-        raise NotImplementedError
-
-    def generators(self, env: Any) -> list[Any]:
-        """Returns the random generators of a restored environment."""
-        listed = listed_generators(env)
-        return own_generators(env) if listed is None else listed
-
-    def performed(self, env: Any, action: Any, key: int | None) -> None:
-        """Is called after every step of a restored environment."""
-
-    def failed(self, env: Any) -> None:
-        """Is called after a step of a restored environment that raised."""
-
-    def forget(self) -> None:
-        """Drops what is kept of former copies."""
 
 
 class Copying(SnapshotMethod):

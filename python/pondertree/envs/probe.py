@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -19,11 +19,9 @@ from pondertree.envs.hidden_numbers import (
 )
 from pondertree.envs.randomness import fingerprint, own_generators, preserved, reseed
 from pondertree.envs.recording import with_own_arrays
+from pondertree.envs.snapshot_method import ProbeError, SnapshotMethod
 from pondertree.envs.traversal import module_of, reached
 from pondertree.random import Random, fold
-
-if TYPE_CHECKING:
-    from pondertree.envs.methods import SnapshotMethod
 
 #: Steps of an environment that a probe compares.
 PROBE_STEPS = 32
@@ -54,10 +52,6 @@ class Access(NamedTuple):
     """The result that led to the present state, if it is known."""
     accepts_hidden: bool = False
     """Whether what `reset(seed)` seeds apart from generators is accepted."""
-
-
-class ProbeError(Exception):
-    """A method of copying that failed its probe; the message says why."""
 
 
 class Findings(NamedTuple):

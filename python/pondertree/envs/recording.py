@@ -63,9 +63,9 @@ class Recording:
         if not recorder.belongs_to(self):
             return self.env.reset(**arguments)
         recorder.episode = None
-        kept = copy.deepcopy(arguments)
+        recorded = copy.deepcopy(arguments)
         answer = self.env.reset(**arguments)
-        recorder.episode = Episode(kept, last=with_own_arrays(answer))
+        recorder.episode = Episode(recorded, last=with_own_arrays(answer))
         return answer
 
     def step(self, action: Any) -> Any:
@@ -75,10 +75,10 @@ class Recording:
             return self.env.step(action)
         episode = recorder.episode
         recorder.episode = None  # a step that raises leaves an unknown state
-        kept = with_own_arrays(action)
+        recorded = with_own_arrays(action)
         answer = self.env.step(action)
         if episode is not None:
-            episode.actions.append(kept)
+            episode.actions.append(recorded)
             episode.last = with_own_arrays(answer)
             recorder.episode = episode
         return answer

@@ -10,10 +10,10 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pondertree.envs.methods import SnapshotMethod
-from pondertree.envs.probe import Access, ProbeError, same
+from pondertree.envs.probe import Access, same
 from pondertree.envs.randomness import global_generators, own_generators, preserved, reseed
 from pondertree.envs.recording import Recorder, with_own_arrays
+from pondertree.envs.snapshot_method import ProbeError, SnapshotMethod
 
 #: Environments that wait in different states.
 MAX_WAITING = 4

@@ -14,11 +14,10 @@ from typing import Any
 
 from pondertree.envs.copying import CannotCopyError
 from pondertree.envs.generators import RandomDrawError
-from pondertree.envs.methods import Ale, Copying, Given, Pair, SnapshotMethod, layers_of
+from pondertree.envs.methods import Ale, Copying, Given, Pair, layers_of
 from pondertree.envs.probe import (
     Access,
     Findings,
-    ProbeError,
     Reset,
     SampleAction,
     Step,
@@ -36,6 +35,7 @@ from pondertree.envs.randomness import (
 )
 from pondertree.envs.recording import Recorder, recorder_of, with_own_arrays
 from pondertree.envs.replaying import Replay, fresh_instances
+from pondertree.envs.snapshot_method import ProbeError, SnapshotMethod
 from pondertree.errors import SnapshotError
 
 
