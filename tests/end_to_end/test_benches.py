@@ -39,7 +39,7 @@ def test_all_benches_run_without_peers(tmp_path: Path) -> None:
     found = measure(tmp_path)
     assert {row["bench"] for row in found["rows"]} == set(NAMES)
     assert all(row["ours"] is not None or row["measured"] is not None for row in found["rows"])
-    assert all(row["peer"] is None for row in found["rows"])
+    assert all(row["peer"] is None for row in found["rows"] if row["peer_name"] != "the scalar form in NumPy")
     assert "pondertree" in found["machine"]["packages"]
 
 

@@ -104,12 +104,21 @@ def test_foresight_is_what_a_copied_generator_gives() -> None:
     assert reward == known
 
 
-@pytest.mark.parametrize("kind", [hidden.SystemNoise, hidden.Registered, hidden.ClassList])
+@pytest.mark.parametrize("kind", [hidden.SystemNoise, hidden.Registered])
 def test_environment_without_faithful_copies_is_refused_with_advice(kind: Any) -> None:
     with pytest.raises(SnapshotError, match=r"cannot be copied for a search \(copy: .*snapshot=\(save") as caught:
         from_gymnasium(started(kind))
     assert set(caught.value.reasons) == {"copy", "replay"}
     assert "record(env)" in str(caught.value)
+
+
+def test_environment_that_a_copy_changed_is_refused_at_once() -> None:
+    env = started(hidden.ClassList)
+    with pytest.raises(
+        SnapshotError, match=r"ClassList shares its state with its copies.*changed it: reset it"
+    ) as caught:
+        from_gymnasium(env)
+    assert set(caught.value.reasons) == {"copy"}  # no further method is tried
 
 
 def test_recorded_environment_is_replayed() -> None:
@@ -187,7 +196,7 @@ def test_copies_leave_the_record_out() -> None:
     env.reset(seed=1)
     env.step(1)
     copied = Copier().copy(env)
-    assert copied.pondertree_recorder.episode is None
+    assert copied.pondertree_recorder is env.pondertree_recorder
     assert copied.step(1)[0].tolist() == [2, 2]
     assert env.pondertree_recorder.episode.actions == [1]
 

@@ -2,41 +2,38 @@
 
 `copy.deepcopy` asks an object how to be pickled, and one that inherits EzPickle answers with the arguments of its
 constructor: its copy is a fresh environment. `Copier` copies attributes instead, down to the closures of functions.
-Windows and surfaces are left out, and random generators are listed, so that they can be reseeded.
+Windows and surfaces are left out, and the random generators of each copy are listed, so that they can be reseeded.
 """
 
 from __future__ import annotations
 
 import copy
-import decimal
 import enum
-import fractions
 import functools
 import logging
 import pathlib
-import re
-import struct
 import types
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from pondertree.envs.generators import NO_GENERATOR, NoGenerator, PendingGenerator, copy_generator, is_generator
+from pondertree.envs.traversal import (
+    ATOMS,
+    SHARED_CLASSES,
+    GeneratorList,
+    is_python_class,
+    module_of,
+    reached,
+    slots_of,
+)
 
 Memo = dict[int, Any]
 Handler = Callable[[Any, Memo], Any]
 
-#: Classes of immutable values, which copies share.
-ATOMS: Final = frozenset(
-    {
-        int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, slice,
-        types.ModuleType, types.CodeType, types.MappingProxyType, types.GetSetDescriptorType,
-        np.dtype, np.ufunc, re.Pattern, decimal.Decimal, fractions.Fraction,
-    }
-)  # fmt: skip
 #: Base classes of further values that copies share.
 SHARED_BASES: Final = (type, np.generic, np.dtype, enum.Enum, logging.Logger, pathlib.PurePath)
 #: Packages whose objects draw pictures: copies have None instead.
@@ -48,9 +45,16 @@ DESCRIPTIONS: Final = frozenset(
     {("gymnasium.envs.registration", "EnvSpec"), ("gymnasium.envs.registration", "WrapperSpec")}
 )
 
-#: The flag of classes that are not static variables of a compiled module (CPython's Py_TPFLAGS_HEAPTYPE).
-_HEAP_TYPE: Final = 1 << 9
-_POINTER: Final = struct.calcsize("P")
+#: Attributes of Gymnasium's toy-text environments that no step changes, by the module and name of the class.
+CONSTANTS: Final = {
+    ("gymnasium.envs.toy_text.frozen_lake", "FrozenLakeEnv"): frozenset({"P", "desc", "initial_state_distrib"}),
+    ("gymnasium.envs.toy_text.taxi", "TaxiEnv"): frozenset({"P", "desc", "initial_state_distrib", "locs"}),
+    ("gymnasium.envs.toy_text.cliffwalking", "CliffWalkingEnv"): frozenset({"P", "_cliff", "initial_state_distrib"}),
+}
+#: Key in a memo of the list of generators copied so far.
+_LISTED: Final = -1
+#: Attribute of a copied environment with the list of its generators.
+_LIST_NAME: Final = "_pondertree_generators"
 
 
 class CannotCopyError(Exception):
@@ -65,17 +69,22 @@ class CannotCopyError(Exception):
         return f"{place} is {self.args[0]}" if place else f"it holds {self.args[0]}"
 
 
-class Copier:
-    """Copies environments. Attributes of classes, modules and descriptions of environments are shared."""
+def listed_generators(environment: Any) -> list[Any] | None:
+    """Returns the generators of an environment that `Copier` made, in a fixed order; None for others."""
+    found: list[Any] | None = getattr(environment, "__dict__", {}).get(_LIST_NAME)
+    return found
 
-    def __init__(self, *, sealed: bool = False, shared: tuple[Any, ...] = ()) -> None:
-        """`sealed` leaves out random generators: drawing raises. Copies share the objects in `shared`."""
-        self.sealed = sealed
+
+class Copier:
+    """Copies environments. Attributes of classes, modules and descriptions of environments are shared.
+
+    It has no state, so that several threads may use one.
+    """
+
+    def __init__(self, *, without_generators: bool = False, shared: tuple[Any, ...] = ()) -> None:
+        """`without_generators` leaves out random generators: drawing raises. Copies share the objects in `shared`."""
+        self.without_generators = without_generators
         self.shared = shared
-        self.generators: list[Any] = []
-        """The random generators of the last copy, in a fixed order."""
-        self.is_complete = True
-        """Whether `generators` lists all of them: false once an object was copied by its own `__deepcopy__`."""
         self._handlers: dict[type, Handler] = {
             list: self._list,
             dict: self._dict,
@@ -93,21 +102,29 @@ class Copier:
             weakref.ref: self._reference,
             OrderedDict: self._dict_subclass,
             NoGenerator: self._same,
+            GeneratorList: self._nothing,
         }
 
     def copy(self, environment: Any, replaced: Memo | None = None) -> Any:
-        """Returns a copy; `replaced` maps the ids of objects to those that the copy has instead."""
-        self.generators = []
+        """Returns a copy, whose generators `listed_generators` returns.
+
+        `replaced` maps the ids of objects to those that the copy has instead.
+        """
+        listed = GeneratorList()
         memo: Memo = {} if replaced is None else dict(replaced)
+        memo[_LISTED] = listed
         for each in self.shared:
             memo[id(each)] = each
-        return self._copy(environment, memo)
+        new = self._copy(environment, memo)
+        if new is not environment and type(new) is not dict and hasattr(new, "__dict__"):
+            new.__dict__[_LIST_NAME] = listed
+        return new
 
     def check(self, environment: Any) -> None:
         """Raises `CannotCopyError` if an object has no copy, before others are copied halfway."""
         for value in reached(environment):
             if type(value) not in self._handlers and self._handler_of(value) == self._own_copy:
-                self._own_copy(value, {})
+                self._own_copy(value, {_LISTED: []})
 
     def _copy(self, value: Any, memo: Memo) -> Any:
         kind = type(value)
@@ -124,7 +141,7 @@ class Copier:
     def _handler_of(self, value: Any) -> Handler:
         kind = type(value)
         module = module_of(kind)
-        if issubclass(kind, SHARED_BASES) or (module, kind.__qualname__) in DESCRIPTIONS:
+        if issubclass(kind, SHARED_BASES) or (module, kind.__qualname__) in DESCRIPTIONS | SHARED_CLASSES:
             return self._same
         if is_generator(value):
             return self._generator
@@ -135,13 +152,11 @@ class Copier:
         if is_python_class(kind):
             if any(module_of(each) == "gymnasium.spaces.space" for each in kind.__mro__):
                 return self._space
-            if getattr(kind, "is_empty_in_copies", False):
-                return self._empty
             if "__deepcopy__" in kind.__dict__:
-                self.is_complete = False
                 return self._own_copy
             is_lazy = getattr(kind, "_np_random", self) is None
-            return functools.partial(self._object, slots=tuple(_slots(kind)), is_lazy=is_lazy)
+            constants = _constants(kind)
+            return functools.partial(self._object, slots=tuple(slots_of(kind)), is_lazy=is_lazy, constants=constants)
         if issubclass(kind, dict):
             return self._dict_subclass
         if issubclass(kind, list) and kind.__new__ is list.__new__:
@@ -153,9 +168,6 @@ class Copier:
 
     def _nothing(self, value: Any, memo: Memo) -> None:
         return None
-
-    def _empty(self, value: Any, memo: Memo) -> Any:
-        return type(value)()
 
     def _shallow(self, value: Any, memo: Memo) -> Any:
         new = memo[id(value)] = copy.copy(value)
@@ -228,9 +240,9 @@ class Copier:
         return new
 
     def _generator(self, value: Any, memo: Memo) -> Any:
-        new = memo[id(value)] = NO_GENERATOR if self.sealed else copy_generator(value)
-        if not self.sealed:
-            self.generators.append(new)
+        new = memo[id(value)] = NO_GENERATOR if self.without_generators else copy_generator(value)
+        if not self.without_generators:
+            memo[_LISTED].append(new)
         return new
 
     def _function(self, value: types.FunctionType, memo: Memo) -> Any:
@@ -245,8 +257,8 @@ class Copier:
             cells.append(new_cell)
         new = types.FunctionType(value.__code__, value.__globals__, value.__name__, value.__defaults__, tuple(cells))
         new.__kwdefaults__ = value.__kwdefaults__
-        new.__dict__.update(value.__dict__)
         memo[id(value)] = new
+        new.__dict__.update(self._dict(value.__dict__, memo))
         for cell, new_cell in zip(value.__closure__, cells, strict=True):
             self._fill(cell, new_cell, memo)
         return new
@@ -299,13 +311,16 @@ class Copier:
         self._attributes(value, new, memo)
         return new
 
-    def _object(self, value: Any, memo: Memo, slots: tuple[str, ...], is_lazy: bool) -> Any:
-        """`is_lazy`: instances without a generator create one at its first use."""
+    def _object(self, value: Any, memo: Memo, slots: tuple[str, ...], is_lazy: bool, constants: frozenset[str]) -> Any:
+        """`is_lazy`: instances without a generator create one at its first use. Copies share `constants`."""
         new = object.__new__(type(value))
         memo[id(value)] = new
+        for name in constants:
+            constant = value.__dict__.get(name)
+            memo[id(constant)] = constant
         self._attributes(value, new, memo)
         if is_lazy and "_np_random" not in new.__dict__:
-            new._np_random = self._later()
+            new._np_random = self._later(memo)
         for name in slots:
             try:
                 held = getattr(value, name)
@@ -327,17 +342,17 @@ class Copier:
                     error.place.append(f".{name}")
                     raise
             elif entry is None and name == "_np_random":
-                entry = self._later()
+                entry = self._later(memo)
             target[name] = entry
         if "render_mode" in target:
             target["render_mode"] = None
 
-    def _later(self) -> Any:
+    def _later(self, memo: Memo) -> Any:
         """Returns what takes the place of a generator that would be created from the operating system's entropy."""
-        if self.sealed:
+        if self.without_generators:
             return NO_GENERATOR
         pending = PendingGenerator()
-        self.generators.append(pending)
+        memo[_LISTED].append(pending)
         return pending
 
     def _own_copy(self, value: Any, memo: Memo) -> Any:
@@ -348,76 +363,16 @@ class Copier:
             name = f"{module_of(kind)}.{kind.__qualname__}".lstrip(".")
             raise CannotCopyError(f"a {name}, which cannot be copied ({error})") from error
         memo[id(value)] = new
+        if new is not value:
+            known = {id(each) for each in memo[_LISTED]}
+            memo[_LISTED].extend(each for each in reached(new) if is_generator(each) and id(each) not in known)
         return new
 
 
-def is_python_class(kind: type) -> bool:
-    """Whether instances consist of attributes alone: they have room for nothing that compiled code would store."""
-    fields = len(list(_slots(kind))) + (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0)
-    return bool(kind.__flags__ & _HEAP_TYPE) and kind.__basicsize__ == object.__basicsize__ + _POINTER * fields
-
-
-def module_of(kind: type) -> str:
-    """Returns the name of the module of a class; some compiled ones have none."""
-    return getattr(kind, "__module__", "") or ""
+def _constants(kind: type) -> frozenset[str]:
+    """Returns the names of attributes that copies of the instances of a class share."""
+    return frozenset[str]().union(*(CONSTANTS.get((module_of(each), each.__qualname__), ()) for each in kind.__mro__))
 
 
 def _is(one: Any, other: Any) -> bool:
     return one is other
-
-
-def _slots(kind: type) -> Iterator[str]:
-    for each in kind.__mro__:
-        names = each.__dict__.get("__slots__", ())
-        for name in (names,) if isinstance(names, str) else names:
-            if name not in ("__dict__", "__weakref__"):
-                yield (
-                    f"_{each.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
-                )
-
-
-def reached(environment: Any) -> Iterator[Any]:
-    """Yields the objects that are reached through attributes, containers and closures, each once."""
-    seen: dict[int, Any] = {}
-    waiting = deque([environment])
-    while waiting:
-        value = waiting.popleft()
-        if type(value) in ATOMS or id(value) in seen or isinstance(value, (type, np.generic, NoGenerator)):
-            continue
-        seen[id(value)] = value
-        yield value
-        if is_generator(value):
-            if isinstance(value, (np.random.Generator, np.random.RandomState)):
-                bits = value.bit_generator if isinstance(value, np.random.Generator) else value._bit_generator
-                seen[id(bits)] = bits  # it would be seeded twice
-            continue
-        waiting.extend(_held(value))
-
-
-def _held(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return [*value.keys(), *value.values(), *getattr(value, "__dict__", {}).values()]
-    if isinstance(value, (list, tuple, set, frozenset, deque)):
-        return [*value, *getattr(value, "__dict__", {}).values()]
-    if isinstance(value, np.ndarray):
-        return value.reshape(-1).tolist() if value.dtype.hasobject else ()
-    if isinstance(value, types.FunctionType):
-        return map(contents, value.__closure__ or ())
-    if isinstance(value, types.MethodType):
-        return (value.__func__, value.__self__)
-    if isinstance(value, types.BuiltinMethodType):
-        return () if isinstance(value.__self__, types.ModuleType) else (value.__self__,)
-    if isinstance(value, functools.partial):
-        return (value.func, *value.args, *value.keywords.values())
-    held = list(getattr(value, "__dict__", {}).values())
-    for each in type(value).__mro__:
-        names = each.__dict__.get("__slots__", ())
-        held += [getattr(value, name, None) for name in ((names,) if isinstance(names, str) else names)]
-    return held
-
-
-def contents(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None

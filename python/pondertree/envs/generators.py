@@ -57,8 +57,18 @@ class _NoSeed(np.random.bit_generator.ISeedSequence):
 _NO_SEED: Final[Any] = _NoSeed()
 
 
+def is_torch_generator(value: Any) -> bool:
+    """Whether a value is a `torch.Generator`; torch is not imported for it."""
+    kind = type(value)
+    return kind.__name__ == "Generator" and kind.__module__.partition(".")[0] == "torch"
+
+
 def copy_generator(generator: Any) -> Any:
     """Returns a random generator in the same state."""
+    if is_torch_generator(generator):
+        copied = type(generator)(device=generator.device)
+        copied.set_state(generator.get_state())
+        return copied
     if isinstance(generator, PendingGenerator):
         pending = PendingGenerator(generator.key, generator.index)
         pending.made = None if generator.made is None else copy_generator(generator.made)
@@ -69,9 +79,9 @@ def copy_generator(generator: Any) -> Any:
         return new
     if isinstance(generator, np.random.RandomState):
         bits = generator._bit_generator
-        copied = np.random.RandomState(type(bits)(0))
-        copied.set_state(generator.get_state(legacy=False))
-        return copied
+        state = np.random.RandomState(type(bits)(0))
+        state.set_state(generator.get_state(legacy=False))
+        return state
     if isinstance(generator, np.random.BitGenerator):
         bits = type(generator)(_NO_SEED)
         bits.state = generator.state
@@ -83,6 +93,7 @@ def copy_generator(generator: Any) -> Any:
 
 def is_generator(value: Any) -> bool:
     """Whether a value is a random generator with a state; the operating system's has none."""
-    return isinstance(
-        value, (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator, PendingGenerator)
-    ) and not isinstance(value, random.SystemRandom)
+    known = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator, PendingGenerator)
+    if isinstance(value, known):
+        return not isinstance(value, random.SystemRandom)
+    return is_torch_generator(value)

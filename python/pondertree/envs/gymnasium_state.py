@@ -14,9 +14,10 @@ from pondertree import validation
 from pondertree.envs.actions import Actions, read_actions
 from pondertree.envs.generators import RandomDrawError
 from pondertree.envs.gymnasium import check_reward, described
+from pondertree.envs.methods import Given
 from pondertree.envs.readers import read_first
 from pondertree.envs.recording import recorder_of
-from pondertree.envs.snapshots import Given, Snapshots, find_snapshots
+from pondertree.envs.snapshots import Snapshots, find_snapshots
 from pondertree.envs.spaces import View, view_of
 from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, UsageError
 from pondertree.game import CHANCE
@@ -85,7 +86,7 @@ class GymnasiumState:
     """
 
     __slots__ = (
-        "_env", "_game", "_key", "_legal", "_observation", "_pending", "_reward", "_serial", "_token", "_weight",
+        "_env", "_game", "_key", "_legal", "_observation", "_pending", "_reward", "_token", "_weight",
         "is_terminal", "steps", "to_play", "total", "truncated",
     )  # fmt: skip
 
@@ -103,7 +104,6 @@ class GymnasiumState:
         self._weight = 1.0
         self._pending: int | None = None
         self._env: Any = None
-        self._serial = 0
         self.is_terminal = False
         self.to_play = 0
         self.steps = 0
@@ -159,7 +159,10 @@ class GymnasiumState:
 
         It saves the copies of a playout.
         """
-        return self if self.is_terminal else self._copied(self._game.restore(self._token))
+        if self.is_terminal:
+            return self
+        with self._game.snapshots.lock:
+            return self._copied(self._game.restore(self._token))
 
     def rewards(self) -> list[float]:
         """Returns the reward of the last action, discounted from the state of `from_gymnasium`."""
@@ -186,16 +189,21 @@ class GymnasiumState:
         new._reward, new._weight, new._pending = self._reward, self._weight, self._pending
         new.is_terminal, new.steps, new.to_play = self.is_terminal, self.steps, self.to_play
         new.total, new.truncated = self.total, self.truncated
-        new._env, new._token, new._serial = env, None, self._game.snapshots.serial
+        new._env, new._token = self._game.snapshots.live(env), None
         return new
 
     def _step(self, action: int, key: int | None) -> GymnasiumState:
+        with self._game.snapshots.lock:
+            return self._stepped(action, key)
+
+    def _stepped(self, action: int, key: int | None) -> GymnasiumState:
         game, token = self._game, self._token
         snapshots = game.snapshots
         if token is None:
             env, self._env = self._env, None
-            if env is None or self._serial != snapshots.serial:
-                raise UsageError("a state of in_place() plays once, and before any other state of its environment")
+            if env is None:
+                raise UsageError("a state of in_place() plays once")
+            env = snapshots.resumed(env)
         else:
             env = game.restore(token)
         observation, reward, terminated, truncated, mask = game.step(env, action, key)
@@ -211,10 +219,9 @@ class GymnasiumState:
         new._weight = self._weight * game.discount
         new._pending = None
         new._env = new._token = None
-        new._serial = self._serial
         if not over:
             if token is None:
-                new._env = env
+                new._env = snapshots.live(env)
             else:
                 new._token = snapshots.keep(env)
         new.is_terminal = over
@@ -256,7 +263,8 @@ class RandomGymnasiumState(GymnasiumState):
             return self._step(self._pending, fold(self._key, action))
         self._check(action)
         new = self._copied(self._env)
-        new._token, new._serial, new._pending, new.to_play, new._reward = self._token, self._serial, action, CHANCE, 0.0
+        self._env = None
+        new._token, new._pending, new.to_play, new._reward = self._token, action, CHANCE, 0.0
         return new
 
 
@@ -300,7 +308,7 @@ def from_gymnasium(
     mask = info.get("action_mask") if isinstance(info, dict) else None
     first = None if observation is None else (observation, 0.0, False, False, mask)
     access = _Access(actions, name)
-    snapshots = _snapshots(env, name, access, snapshot, first, bool(random))
+    snapshots = _snapshots(env, name, access, snapshot, first, random)
     token = snapshots.save(env)
     if first is None or info is None:
         seen, found_mask = read_first(snapshots, token, access, name, needs_mask=info is None)
@@ -321,7 +329,7 @@ def from_gymnasium(
 _probed: weakref.WeakKeyDictionary[Any, tuple[Any, Snapshots]] = weakref.WeakKeyDictionary()
 
 
-def _snapshots(env: Any, name: str, access: _Access, given: Given | None, first: Any, random: bool) -> Snapshots:
+def _snapshots(env: Any, name: str, access: _Access, given: Given | None, first: Any, random: bool | None) -> Snapshots:
     """Returns the snapshots of an environment, which is probed once; a replay belongs to one episode."""
     with contextlib.suppress(KeyError, TypeError):  # environments without a hash are probed each time
         options, snapshots = _probed[env]

@@ -10,9 +10,10 @@ from typing import Any, Final, NamedTuple
 
 from pondertree import validation
 from pondertree.config import discount_factor
+from pondertree.envs.methods import Given
 from pondertree.envs.pettingzoo_agents import NOTHING, AgentTable
 from pondertree.envs.pettingzoo_state import SAMPLES, ZooState, state_class
-from pondertree.envs.snapshots import Given, find_snapshots
+from pondertree.envs.snapshots import find_snapshots
 from pondertree.errors import GameContractError, GameOverError, InvalidArgumentError, PondertreeError, UsageError
 from pondertree.optional import require
 from pondertree.random import fold

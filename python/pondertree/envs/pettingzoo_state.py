@@ -27,7 +27,7 @@ class ZooState:
     """
 
     __slots__ = (
-        "_env", "_key", "_pending", "_reading", "_serial", "_table", "_token", "_weight",
+        "_env", "_key", "_pending", "_reading", "_table", "_token", "_weight",
         "is_terminal", "steps", "to_play", "totals",
     )  # fmt: skip
 
@@ -35,7 +35,6 @@ class ZooState:
     _reading: Reading
     _token: Any
     _env: Any
-    _serial: int
     _key: int
     _pending: int | None
     _weight: float
@@ -62,7 +61,6 @@ class ZooState:
         new._reading = reading
         new._key = key
         new._token = new._env = new._pending = None
-        new._serial = 0
         new._weight = 1.0
         new.is_terminal = reading.player == OVER
         new.to_play = 0 if new.is_terminal else reading.player
@@ -136,7 +134,10 @@ class ZooState:
 
         It saves the copies of a playout.
         """
-        return self if self.is_terminal else self._copied(self._restored())
+        if self.is_terminal:
+            return self
+        with self._table.snapshots.lock:
+            return self._copied(self._restored())
 
     def returns(self) -> list[float]:
         """Returns what each agent got since the state of `from_pettingzoo`, discounted."""
@@ -161,25 +162,30 @@ class ZooState:
     def _copied(self, env: Any) -> Self:
         """Returns this state with an environment of its own, which `play` steps."""
         new = self._twin()
-        new._env, new._token, new._serial = env, None, self._table.snapshots.serial
+        new._env, new._token = self._table.snapshots.live(env), None
         return new
 
     def _twin(self) -> Self:
         new = object.__new__(type(self))
         new._table, new._reading, new._token, new._env = self._table, self._reading, self._token, self._env
-        new._key, new._pending, new._serial, new._weight = self._key, self._pending, self._serial, self._weight
+        new._key, new._pending, new._weight = self._key, self._pending, self._weight
         new.is_terminal, new.to_play, new.steps, new.totals = self.is_terminal, self.to_play, self.steps, self.totals
         return new
 
     def _step(self, action: int, key: int | None) -> Self:
+        with self._table.snapshots.lock:
+            return self._stepped(action, key)
+
+    def _stepped(self, action: int, key: int | None) -> Self:
         table = self._table
         snapshots = table.snapshots
         if self._token is not None:
             env = self._restored()
         else:
             env, self._env = self._env, None
-            if env is None or self._serial != snapshots.serial:
-                raise UsageError("a state of in_place() plays once, and before any other state of its environment")
+            if env is None:
+                raise UsageError("a state of in_place() plays once")
+            env = snapshots.resumed(env)
         reading = self._perform(env, action, key)
         is_rewarded = any(reading.rewards)
         if is_rewarded:
@@ -190,7 +196,7 @@ class ZooState:
         new.totals = tuple(map(float.__add__, self.totals, reading.rewards)) if is_rewarded else self.totals
         if not new.is_terminal:
             if self._token is None:
-                new._env, new._serial = env, self._serial
+                new._env = snapshots.live(env)
             else:
                 new._token = snapshots.keep(env)
         return new

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pondertree.envs.methods import layers_of
 from pondertree.envs.probe import PROBE, same
-from pondertree.envs.snapshots import Snapshots, layers_of
+from pondertree.envs.snapshots import Snapshots
 from pondertree.errors import InvalidArgumentError
 from pondertree.random import Random, fold
 

@@ -10,28 +10,21 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pondertree.envs.probe import Access, ProbeError, same
+from pondertree.envs.probe import Access, same
 from pondertree.envs.randomness import global_generators, own_generators, preserved, reseed
-from pondertree.envs.recording import Recorder
+from pondertree.envs.recording import Recorder, with_own_arrays
+from pondertree.envs.snapshot_method import ProbeError, SnapshotMethod
 
 #: Environments that wait in different states.
 MAX_WAITING = 4
-
-
-def new_instance(env: Any, make: Callable[[], Any] | None = None) -> Any:
-    """Returns an environment of the same kind that shares nothing with `env`; None if there is no way to make one."""
-    constructed = any(each.__name__ == "EzPickle" for each in type(env).__mro__)  # its deepcopy calls the constructor
-    try:
-        return make() if make is not None else copy.deepcopy(env) if constructed else _registered(env)
-    except Exception:
-        return None
 
 
 def fresh_instances(env: Any, make: Callable[[], Any] | None = None) -> Iterator[Any]:
     """Yields further environments of the same kind in any state, by every way there is to make one."""
     for way in [make] if make is not None else [lambda: _registered(env), lambda: copy.deepcopy(env)]:
         try:
-            instance = way()
+            with preserved(global_generators()):
+                instance = way()
         except Exception:
             continue
         if instance is not None:
@@ -62,7 +55,7 @@ class Node:
         self.depth: int = 0 if parent is None else parent.depth + 1
 
 
-class Replay:
+class Replay(SnapshotMethod):
     """Replays a recorded episode in instances of the environment."""
 
     method = "replay"
@@ -78,7 +71,6 @@ class Replay:
         self._root = Node(None, None, None)
         # Environments in the order of their use, with the node of the state that each is in; None for unknown states.
         self._waiting: list[tuple[Any, Node | None]] = [(instance, None)]
-        self._drawn: list[Any] = global_generators()
 
     def save(self, env: Any) -> Any:
         """Returns the node of an environment; that of the recorded one is the root."""
@@ -109,15 +101,18 @@ class Replay:
         self._waiting[-1] = (env, token)
         return env
 
-    def generators(self, env: Any) -> list[Any]:
-        """Returns the generators of an environment."""
-        return own_generators(env)
-
     def performed(self, env: Any, action: Any, key: int | None) -> None:
         """Moves an environment to the next node."""
-        index = next(index for index in reversed(range(len(self._waiting))) if self._waiting[index][0] is env)
+        index = self._index(env)
         node = self._waiting[index][1]
         self._waiting[index] = (env, None if node is None else Node(node, action, key))
+
+    def failed(self, env: Any) -> None:
+        """Marks an environment whose step did not end: its state is unknown."""
+        self._waiting[self._index(env)] = (env, None)
+
+    def _index(self, env: Any) -> int:
+        return next(index for index in reversed(range(len(self._waiting))) if self._waiting[index][0] is env)
 
     def forget(self) -> None:
         """Forgets the states of all environments."""
@@ -133,9 +128,10 @@ class Replay:
 
     def _rewind(self, env: Any) -> None:
         """Brings an environment to the root."""
-        answer = env.reset(**self._arguments)
+        with preserved(global_generators()):
+            answer = env.reset(**copy.deepcopy(self._arguments))
         for action in self._past:
-            answer = env.step(action)
+            answer = env.step(with_own_arrays(action))
         if not same(_comparable(answer), _comparable(self._last)):
             raise ProbeError(
                 f"the recorded episode replayed gave {answer!r:.100} after {len(self._past)} actions, not "
@@ -147,8 +143,9 @@ class Replay:
             self._step(env, node.action)
             return
         reseed(own_generators(env), node.key)
-        with preserved(self._drawn):
-            reseed(self._drawn, ~node.key)
+        drawn = global_generators()
+        with preserved(drawn):
+            reseed(drawn, ~node.key)
             self._step(env, node.action)
 
 

@@ -6,88 +6,140 @@ replay of a recorded episode.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from pondertree.envs.copying import CannotCopyError, Copier, Memo
+from pondertree.envs.copying import CannotCopyError
 from pondertree.envs.generators import RandomDrawError
-from pondertree.envs.probe import Access, Findings, ProbeError, Reset, Rung, SampleAction, Step, cost_of, probed
-from pondertree.envs.randomness import has_natives, own_generators, preserved, reseed, shared_generators
-from pondertree.envs.recording import Recorder, recorder_of
-from pondertree.envs.replaying import Replay, fresh_instances, new_instance
+from pondertree.envs.methods import Ale, Copying, Given, Pair, layers_of
+from pondertree.envs.probe import (
+    Access,
+    Findings,
+    Reset,
+    SampleAction,
+    Step,
+    attribute_fingerprint,
+    cost_of,
+    probed,
+)
+from pondertree.envs.randomness import (
+    has_natives,
+    preserved,
+    reseed,
+    shared_generators,
+    undrawn,
+    watched_generators,
+)
+from pondertree.envs.recording import Recorder, recorder_of, with_own_arrays
+from pondertree.envs.replaying import Replay, fresh_instances
+from pondertree.envs.snapshot_method import ProbeError, SnapshotMethod
 from pondertree.errors import SnapshotError
 
-Given = tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]
-"""The user's `(save(env) -> token, restore(env, token))`."""
 
+class LiveEnvironment:
+    """A restored environment of an exclusive method, or the token of its state while another one is restored."""
 
-def layers_of(env: Any) -> list[Any]:
-    """Returns the wrappers of an environment, the outermost first, and the environment itself."""
-    layers = [env]
-    while (inner := getattr(layers[-1], "__dict__", {}).get("env")) is not None:
-        layers.append(inner)
-    return layers
+    __slots__ = ("__weakref__", "env", "token")
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self.token: Any = None
 
 
 class Snapshots:
-    """A method of copying an environment that passed its probe. One thread at a time may use it."""
+    """A method of copying an environment that passed its probe.
 
-    def __init__(self, rung: Rung, access: Access, findings: Findings, cost: float) -> None:
-        self._rung = rung
+    Several threads may use it: `lock` is held from `restore` to `keep`. It does nothing unless the method is exclusive.
+    """
+
+    def __init__(
+        self, method: SnapshotMethod, access: Access, findings: Findings, cost: float, watched: list[Any]
+    ) -> None:
+        """`watched` are shared generators that no step of the probe drew from."""
+        self._method = method
         self._access = access
+        self._watched = watched
         self.cost = cost
         """Seconds per copy, as probed."""
         self.is_random = findings.is_random
         """Whether steps draw random numbers: they need a key then."""
         self._drawn = findings.drawn
-        self.is_exclusive = rung.is_exclusive
+        self.is_exclusive = method.is_exclusive
         """Whether a restored environment is valid only until the next one is restored."""
-        self.serial = 0
-        """The number of environments restored, if they are exclusive."""
+        self.lock: AbstractContextManager[Any] = threading.RLock() if method.is_exclusive else nullcontext()
+        self._live: weakref.ref[LiveEnvironment] | None = None
 
     @property
     def method(self) -> str:
         """How environments are copied: "given", "ale", "mujoco", "copy" or "replay"."""
-        return self._rung.method
+        return self._method.method
 
     def save(self, env: Any) -> Any:
         """Returns a token of an environment, which may be used further."""
-        return self._rung.save(env)
+        return self._method.save(env)
 
     def restore(self, token: Any) -> Any:
         """Returns an environment in the saved state; it may be stepped (by `perform`) without changing the token.
 
-        If snapshots are exclusive, it is valid until the next one is restored.
+        If snapshots are exclusive, it is valid until the next one is restored, unless it is held by `live`.
         """
-        self.serial += self.is_exclusive
-        return self._rung.restore(token)
+        live = None if self._live is None else self._live()
+        if live is not None:
+            live.token, live.env = self._method.keep(live.env), None
+        self._live = None
+        return self._method.restore(token)
+
+    def live(self, env: Any) -> Any:
+        """Returns what stands for a restored environment that is stepped further: `resumed` gives it back."""
+        if not self.is_exclusive or env is None or isinstance(env, LiveEnvironment):
+            return env
+        held = LiveEnvironment(env)
+        self._live = weakref.ref(held)
+        return held
+
+    def resumed(self, live: Any) -> Any:
+        """Returns the environment of `live`, restored if others were restored in the meantime."""
+        if not isinstance(live, LiveEnvironment):
+            return live
+        if live.env is None:
+            live.env = self.restore(live.token)
+            live.token = None
+            self._live = weakref.ref(live)
+        return live.env
 
     def keep(self, env: Any) -> Any:
         """Returns a token of a restored environment, which is not used any further: cheaper than `save`."""
-        return self._rung.keep(env)
+        return self._method.keep(env)
 
     def perform(self, env: Any, action: Any, key: int | None = None) -> Any:
         """Performs an action in a restored environment; returns the result of `step`.
 
-        `key` (64 bits) seeds all random numbers of the step.
+        `key` (64 bits) seeds all random numbers of the step. Raises `RandomDrawError` if one is drawn although the
+        probe saw none.
         """
-        if not self.is_random or key is None:
-            result = self._access.step(env, action)
-        else:
-            reseed(self._rung.generators(env), key)
-            if self._drawn:
-                with preserved(self._drawn):
-                    reseed(self._drawn, ~key)
-                    result = self._access.step(env, action)
-            else:
-                result = self._access.step(env, action)
-        self._rung.performed(env, action, key)
+        try:
+            result = self._performed(env, action, key)
+            self._method.performed(env, action, key)
+        except BaseException:
+            self._method.failed(env)
+            raise
         return result
 
-    def advance(self, token: Any, action: Any, key: int | None = None) -> tuple[Any, Any]:
-        """Returns (environment after an action, result of `step`)."""
-        env = self.restore(token)
-        return env, self.perform(env, action, key)
+    def _performed(self, env: Any, action: Any, key: int | None) -> Any:
+        watched = self._watched
+        if self.is_random and key is not None:
+            reseed(self._method.generators(env), key)
+        elif not self.is_random:
+            watched = [*watched, *self._method.generators(env)]
+        if not watched and not self._drawn:
+            return self._access.step(env, action)
+        with preserved(self._drawn), undrawn(watched):
+            if key is not None:
+                reseed(self._drawn, ~key)
+            return self._access.step(env, action)
 
 
 def find_snapshots(
@@ -106,54 +158,67 @@ def find_snapshots(
     `name` is that of the environment in messages. `step(env, action)` returns all that a search reads, for comparison;
     `sample_action(env, result, random)` returns an action, or None at the end of an episode; `reset(env, seed)` returns
     what `step` does. `first` is the result that led to the present state, if it is known. `random=True`
-    makes steps random whatever the probe finds.
+    makes steps random whatever the probe finds; `random=False` accepts an environment whose steps depend on the seed of
+    `reset` by more than its generators, such as one with a hidden layout.
     """
-    access = Access(step, sample_action, reset, first)
+    access = Access(step, sample_action, reset, with_own_arrays(first), accepts_hidden=random is False)
     recorder = recorder_of(env)
     natives = has_natives(env)
     shared = shared_generators(env)
+    before = attribute_fingerprint(env)
     reasons: dict[str, str] = {}
-    for rung in _rungs(env, given, recorder, access, reasons):
+    for method in _methods(env, given, recorder, access, reasons):
         try:
-            if isinstance(rung, Copying):
-                rung.check(env)
-                _try_on_another(rung, env, recorder, access, shared)
-            findings = probed(rung, env, access, shared, has_natives=natives)
+            if isinstance(method, Copying):
+                method.check(env)
+                _try_on_another(method, env, recorder, access, shared)
+            findings = probed(method, env, access, shared, has_natives=natives)
         except (ProbeError, CannotCopyError) as error:
-            reasons[rung.method] = str(error)
+            reasons[method.method] = str(error)
         except RandomDrawError:
-            reasons[rung.method] = "a copy without generators drew a random number"
+            reasons[method.method] = "a copy without generators drew a random number"
         except Exception as error:
-            reasons[rung.method] = f"{type(error).__name__}: {error}"
+            reasons[method.method] = f"{type(error).__name__}: {error}"
         else:
-            if random:
-                findings = findings._replace(is_random=True)
-            if isinstance(rung, Copying):
-                rung.adapt(env, is_random=findings.is_random)
-            return Snapshots(rung, access, findings, cost_of(rung, rung.save(env)))
-        if rung.method == "given":
+            return _found(method, env, access, findings._replace(is_random=findings.is_random or bool(random)), shared)
+        if attribute_fingerprint(env) != before:
+            raise SnapshotError(
+                f"{name} shares its state with its copies, and the probe of a copy changed it: reset it, and pass "
+                f"snapshot=(save(env) -> token, restore(env, token)) (tried: {reasons[method.method]})",
+                reasons,
+            )
+        if method.method == "given":
             break
     raise _refusal(name, reasons, recorder)
 
 
-def _try_on_another(rung: Rung, env: Any, recorder: Recorder | None, access: Access, shared: list[Any]) -> None:
+def _found(method: SnapshotMethod, env: Any, access: Access, findings: Findings, shared: list[Any]) -> Snapshots:
+    if isinstance(method, Copying) and not findings.is_random:
+        method.leave_out_generators()
+    drawn = {id(each) for each in findings.drawn}
+    watched = [each for each in watched_generators(env, shared) if id(each) not in drawn]
+    return Snapshots(method, access, findings, cost_of(method, method.save(env)), watched)
+
+
+def _try_on_another(
+    method: SnapshotMethod, env: Any, recorder: Recorder | None, access: Access, shared: list[Any]
+) -> None:
     """Probes a copy of another instance first, if one can be made: bad copies would change what `env` shares."""
     if access.reset is None:
         return
-    other = new_instance(env, None if recorder is None else recorder.make)
-    if other is None:
+    for other in fresh_instances(env, None if recorder is None else recorder.make):
+        try:
+            with preserved(shared):
+                first = with_own_arrays(access.reset(other, 0))
+        except Exception:
+            continue
+        probed(method, other, access._replace(first=first), shared, has_natives=False)
         return
-    try:
-        with preserved(shared):
-            first = access.reset(other, 0)
-    except Exception:
-        return
-    probed(rung, other, access._replace(first=first), shared, has_natives=False)
 
 
-def _rungs(
+def _methods(
     env: Any, given: Given | None, recorder: Recorder | None, access: Access, reasons: dict[str, str]
-) -> Iterator[Rung]:
+) -> Iterator[SnapshotMethod]:
     """Yields the methods to probe; those that cannot be tried have their reason in `reasons`."""
     if given is not None:
         for instance in fresh_instances(env):
@@ -177,140 +242,6 @@ def _rungs(
         for instance in fresh_instances(env, recorder.make):
             yield Replay(recorder, instance, access)
         reasons.setdefault("replay", "no second instance of the environment could be made: record(env, make=...)")
-
-
-class Copying:
-    """Copies all attributes of an environment and its wrappers."""
-
-    is_exclusive = False
-
-    def __init__(self, method: str = "copy", shared: tuple[Any, ...] = ()) -> None:
-        self.method = method
-        self._copier = Copier(shared=shared)
-        self._shared = shared
-        self._lists_generators = False
-        self._newest: Any = None
-
-    def check(self, env: Any) -> None:
-        """Raises `CannotCopyError` if a part of the environment has no copy."""
-        self._copier.check(env)
-
-    def adapt(self, env: Any, *, is_random: bool) -> None:
-        """Adapts copies to the findings of the probe.
-
-        Without randomness, they have no random generators, and a draw raises. With it, the copier lists them if it
-        finds all.
-        """
-        if not is_random:
-            self._copier = Copier(sealed=True, shared=self._shared)
-        else:
-            copied = self._copier.copy(env)
-            listed = {id(each) for each in self._copier.generators}
-            self._lists_generators = listed == {id(each) for each in own_generators(copied)}
-
-    def save(self, env: Any) -> Any:
-        """Returns a copy."""
-        return self._copier.copy(env)
-
-    def restore(self, token: Any) -> Any:
-        """Returns a copy."""
-        self._newest = self._copier.copy(token)
-        return self._newest
-
-    def keep(self, env: Any) -> Any:
-        """Returns the environment itself."""
-        return env
-
-    def generators(self, env: Any) -> list[Any]:
-        """Returns the generators of the copy."""
-        return self._copier.generators if self._lists_generators and env is self._newest else own_generators(env)
-
-    def performed(self, env: Any, action: Any, key: int | None) -> None:
-        """Does nothing."""
-
-    def forget(self) -> None:
-        """Does nothing."""
-
-
-class Ale:
-    """Copies Atari environments: the emulator's own states, and the attributes of everything around it."""
-
-    method = "ale"
-    is_exclusive = True
-
-    def __init__(self, ale: Any) -> None:
-        """`ale` is an emulator that nothing else uses."""
-        self._ale = ale
-        self._copier = Copier(shared=(ale,))
-
-    def save(self, env: Any) -> Any:
-        """Returns the state of the emulator, with its random numbers, and a copy of the rest."""
-        ale = layers_of(env)[-1].ale
-        return ale.cloneState(include_rng=True), self._copier.copy(env, {id(ale): self._ale})
-
-    def restore(self, token: Any) -> Any:
-        """Returns a copy around the emulator."""
-        state, env = token
-        copied = self._copier.copy(env)
-        self._ale.restoreState(state)
-        return copied
-
-    def keep(self, env: Any) -> Any:
-        """Returns the state of the emulator and the environment."""
-        return self._ale.cloneState(include_rng=True), env
-
-    def generators(self, env: Any) -> list[Any]:
-        """Returns the generators around the emulator."""
-        return own_generators(env)
-
-    def performed(self, env: Any, action: Any, key: int | None) -> None:
-        """Does nothing."""
-
-    def forget(self) -> None:
-        """Does nothing."""
-
-
-class Pair:
-    """Copies by the user's functions, into one instance; the attributes of wrappers are copied beside them."""
-
-    method = "given"
-    is_exclusive = True
-
-    def __init__(self, given: Given, instance: Any) -> None:
-        self._save, self._restore = given
-        self._env = instance
-        self._layers = layers_of(instance)
-        self._copier = Copier(shared=tuple(self._layers))
-
-    def save(self, env: Any) -> Any:
-        """Returns the user's token, and the attributes of the wrappers."""
-        layers = layers_of(env)
-        if [type(each) for each in layers] != [type(each) for each in self._layers]:
-            raise ProbeError("the second instance of the environment has other wrappers")
-        replaced: Memo = {id(old): new for old, new in zip(layers, self._layers, strict=True)}
-        return self._save(env), [self._copier.copy(vars(layer), replaced) for layer in layers[:-1]]
-
-    def restore(self, token: Any) -> Any:
-        """Returns the instance."""
-        given, attributes = token
-        for layer, held in zip(self._layers, attributes, strict=False):
-            layer.__dict__.update(self._copier.copy(held))
-        self._restore(self._env, given)
-        return self._env
-
-    def keep(self, env: Any) -> Any:
-        """Returns the same as `save`."""
-        return self.save(env)
-
-    def generators(self, env: Any) -> list[Any]:
-        """Returns the generators of the instance."""
-        return own_generators(env)
-
-    def performed(self, env: Any, action: Any, key: int | None) -> None:
-        """Does nothing."""
-
-    def forget(self) -> None:
-        """Does nothing."""
 
 
 def _refusal(name: str, reasons: dict[str, str], recorder: Recorder | None) -> SnapshotError:
