@@ -33,11 +33,26 @@ def test_state_has_the_interface_of_a_game_of_one_player() -> None:
     assert (state.num_players, state.num_actions, state.to_play, state.is_terminal) == (1, 2, 0, False)
     after = state.play(1).play(1)
     assert after.observation().tolist() == [2, 2]
-    assert after.rewards() == [pytest.approx(0.5 * 0.2)]  # the discount is folded in
+    assert (after.rewards(), after.discount) == ([pytest.approx(0.2)], 0.5)  # the search discounts
     assert after.returns() == [pytest.approx(0.3)]
     assert state.rewards() == [0.0]
     with pytest.raises(InvalidActionError, match="action 2 is not allowed here"):
         state.play(2)
+
+
+def test_discount_weighs_the_values_of_leaves() -> None:
+    """Every step of CartPole gives 1, so that with the exact value 2 of its leaves all values are 2."""
+
+    class Exact:
+        def evaluate_states(self, states: Any) -> Any:
+            return None, [2.0] * len(states)
+
+    env = gymnasium.make("CartPole-v1")
+    env.reset(seed=1)
+    state = from_gymnasium(env, discount=0.5)
+    for search in (AlphaZero(Exact(), 30, seed=1), UCT(30, evaluator=Exact(), seed=1), Gumbel(Exact(), 30, seed=1)):
+        result = search.run(state)
+        assert result.value == pytest.approx(2.0, abs=1e-3)  # the deepest leaves are ends
 
 
 @pytest.mark.parametrize("kind", [hidden.Walk, hidden.OwnNoise, hidden.ClosureNoise, hidden.Masked])
@@ -191,7 +206,7 @@ def test_unsuitable_spaces_and_arguments_are_refused() -> None:
     assert UCT(10, normalize="tree", seed=1).run(state).simulations == 10
     with pytest.raises(InvalidArgumentError, match="networks take Box"):
         state.observation()
-    with pytest.raises(InvalidArgumentError, match="discount must be from 0"):
+    with pytest.raises(InvalidArgumentError, match="discount must be above 0"):
         from_gymnasium(started(), discount=1.5)
     with pytest.raises(InvalidArgumentError, match=r"takes one gymnasium\.Env, not int"):
         from_gymnasium(3)
@@ -203,7 +218,7 @@ def test_unsuitable_spaces_and_arguments_are_refused() -> None:
 
 
 def test_wrap_chooses_the_adapter() -> None:
-    assert wrap(started(), discount=0.9).play(1).rewards() == [pytest.approx(0.1)]
+    assert wrap(started(), discount=0.9).play(1).discount == 0.9
     with pytest.raises(InvalidArgumentError, match="wrap takes an environment"):
         wrap(object())
     vector = gymnasium.vector.SyncVectorEnv([hidden.Walk, hidden.Walk])

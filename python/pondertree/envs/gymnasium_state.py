@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import validation
+from pondertree.config import discount_factor
 from pondertree.envs.actions import Actions, read_actions
 from pondertree.envs.generators import RandomDrawError
 from pondertree.envs.gymnasium import check_reward, described
@@ -81,11 +82,11 @@ class EnvironmentGame:
 class GymnasiumState:
     """A state of an environment without randomness, with the interface of a state of a game (`pondertree.Game`).
 
-    `is_terminal` is set by `terminated` and by `truncated`. Rewards are discounted from the state of `from_gymnasium`.
+    `is_terminal` is set by `terminated` and by `truncated`.
     """
 
     __slots__ = (
-        "_env", "_game", "_key", "_legal", "_observation", "_pending", "_reward", "_serial", "_token", "_weight",
+        "_env", "_game", "_key", "_legal", "_observation", "_pending", "_reward", "_serial", "_token",
         "is_terminal", "steps", "to_play", "total", "truncated",
     )  # fmt: skip
 
@@ -100,7 +101,6 @@ class GymnasiumState:
         self._legal = legal
         self._observation = observation
         self._reward = 0.0
-        self._weight = 1.0
         self._pending: int | None = None
         self._env: Any = None
         self._serial = 0
@@ -117,6 +117,11 @@ class GymnasiumState:
     def num_actions(self) -> int:
         """Size of the action space."""
         return self._game.actions.count
+
+    @property
+    def discount(self) -> float:
+        """Discount of each move, which searches take."""
+        return self._game.discount
 
     @property
     def snapshot_method(self) -> str:
@@ -162,7 +167,7 @@ class GymnasiumState:
         return self if self.is_terminal else self._copied(self._game.restore(self._token))
 
     def rewards(self) -> list[float]:
-        """Returns the reward of the last action, discounted from the state of `from_gymnasium`."""
+        """Returns the reward of the last action, without discount."""
         return [self._reward]
 
     def returns(self) -> list[float]:
@@ -183,7 +188,7 @@ class GymnasiumState:
         """Returns this state with an environment of its own, which `play` steps."""
         new = object.__new__(type(self))
         new._game, new._key, new._legal, new._observation = self._game, self._key, self._legal, self._observation
-        new._reward, new._weight, new._pending = self._reward, self._weight, self._pending
+        new._reward, new._pending = self._reward, self._pending
         new.is_terminal, new.steps, new.to_play = self.is_terminal, self.steps, self.to_play
         new.total, new.truncated = self.total, self.truncated
         new._env, new._token, new._serial = env, None, self._game.snapshots.serial
@@ -207,8 +212,7 @@ class GymnasiumState:
         if snapshots.is_exclusive and isinstance(observation, np.ndarray):
             observation = observation.copy()  # the next step of the same environment may overwrite it
         new._observation = observation
-        new._reward = reward * self._weight
-        new._weight = self._weight * game.discount
+        new._reward = reward
         new._pending = None
         new._env = new._token = None
         new._serial = self._serial
@@ -276,7 +280,7 @@ def from_gymnasium(
     The environment itself is never stepped or reseeded; how it is copied is probed (`state.snapshot_method`).
 
     - `snapshot`: `(save(env) -> token, restore(env, token))`, for an environment that cannot be copied otherwise.
-    - `discount`: factor of rewards per step from here on.
+    - `discount`: that of each move in searches from here, unless they have their own: g = reward + discount * g.
     - `seed`: of the samples of random steps; drawn if it is None.
     - `random`: whether steps are random; None takes what the probe finds. False makes the numbers that a step draws a
       function of the actions before it.
@@ -288,7 +292,7 @@ def from_gymnasium(
         raise InvalidArgumentError(f"from_gymnasium takes one gymnasium.Env, not {type(env).__name__}")
     name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
     actions = read_actions(env.action_space, name)
-    discount = validation.number(discount, "discount", least=0.0, most=1.0)
+    discount = discount_factor(discount, "discount")
     samples = validation.whole_number(samples, "samples", least=1, most=65_535)
     key = secrets.randbits(63) if seed is None else validation.whole_number(seed, "seed", least=0, most=(1 << 64) - 1)
     recorder = recorder_of(env)

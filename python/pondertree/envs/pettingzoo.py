@@ -44,7 +44,7 @@ def from_pettingzoo(
     decision. Agents whose episode is over never decide: the adapter performs the `None` actions that they owe.
 
     - `snapshot`: `(save(env) -> token, restore(env, token))`, for an environment that cannot be copied otherwise.
-    - `discount`: factor of rewards per action from here on.
+    - `discount`: that of each action in searches from here, unless they have their own: g = reward + discount * g.
     - `seed`: of the samples of random steps; drawn if it is None.
     - `random`: whether steps are random; None takes what the probe finds. False makes the numbers that a step draws a
       function of the actions before it.
@@ -63,7 +63,7 @@ def from_pettingzoo(
         raise GameOverError(f"the episode of {name} is over: there is nothing to search")
     discount = discount_factor(discount, "discount")
     samples = validation.whole_number(samples, "samples", least=1, most=65_535)
-    results_only = _results_only(env, name, validation.optional_flag(results_only, "results_only"), discount)
+    results_only = _results_only(env, name, validation.optional_flag(results_only, "results_only"))
     key = secrets.randbits(63) if seed is None else validation.whole_number(seed, "seed")
     table = _probed_table(
         env, name, _Options(discount, samples, results_only, snapshot, validation.optional_flag(random, "random"))
@@ -155,12 +155,7 @@ def _refuse_hidden(env: Any, name: str) -> None:
         )
 
 
-def _results_only(env: Any, name: str, given: bool | None, discount: float) -> bool:
+def _results_only(env: Any, name: str, given: bool | None) -> bool:
     if given is None:
-        known = _kind_of(name) in RESULTS_ONLY or getattr(env.unwrapped, "results_only", False) is True
-        return known and discount == 1.0
-    if given and discount != 1.0:
-        raise InvalidArgumentError(
-            "discount is a factor of rewards: with results_only=True give it to the search, as in UCT(discount=0.99)"
-        )
+        return _kind_of(name) in RESULTS_ONLY or getattr(env.unwrapped, "results_only", False) is True
     return given

@@ -27,7 +27,7 @@ class ZooState:
     """
 
     __slots__ = (
-        "_env", "_key", "_pending", "_reading", "_serial", "_table", "_token", "_weight",
+        "_env", "_key", "_pending", "_reading", "_serial", "_table", "_token",
         "is_terminal", "steps", "to_play", "totals",
     )  # fmt: skip
 
@@ -38,7 +38,6 @@ class ZooState:
     _serial: int
     _key: int
     _pending: int | None
-    _weight: float
     is_terminal: bool
     """Whether the episodes of all agents are over."""
     to_play: int
@@ -46,7 +45,7 @@ class ZooState:
     steps: int
     """Actions since the state of `from_pettingzoo`."""
     totals: tuple[float, ...]
-    """What each agent got for those actions, discounted."""
+    """What each agent got for those actions, without discount."""
 
     @classmethod
     def first(cls, table: AgentTable, env: Any, reading: Reading, key: int) -> Self:
@@ -63,7 +62,6 @@ class ZooState:
         new._key = key
         new._token = new._env = new._pending = None
         new._serial = 0
-        new._weight = 1.0
         new.is_terminal = reading.player == OVER
         new.to_play = 0 if new.is_terminal else reading.player
         new.steps = 0
@@ -84,6 +82,11 @@ class ZooState:
     def zero_sum(self) -> bool:
         """Whether the results of two agents cancel."""
         return self._table.results_only and len(self._table.agents) == 2
+
+    @property
+    def discount(self) -> float:
+        """Discount of each action, which searches take."""
+        return self._table.discount
 
     @property
     def agent(self) -> Any:
@@ -139,7 +142,7 @@ class ZooState:
         return self if self.is_terminal else self._copied(self._restored())
 
     def returns(self) -> list[float]:
-        """Returns what each agent got since the state of `from_pettingzoo`, discounted."""
+        """Returns what each agent got since the state of `from_pettingzoo`, without discount."""
         return list(self.totals)
 
     def __repr__(self) -> str:
@@ -167,7 +170,7 @@ class ZooState:
     def _twin(self) -> Self:
         new = object.__new__(type(self))
         new._table, new._reading, new._token, new._env = self._table, self._reading, self._token, self._env
-        new._key, new._pending, new._serial, new._weight = self._key, self._pending, self._serial, self._weight
+        new._key, new._pending, new._serial = self._key, self._pending, self._serial
         new.is_terminal, new.to_play, new.steps, new.totals = self.is_terminal, self.to_play, self.steps, self.totals
         return new
 
@@ -183,9 +186,8 @@ class ZooState:
         reading = self._perform(env, action, key)
         is_rewarded = any(reading.rewards)
         if is_rewarded:
-            reading = self._weighed(reading, action)
+            self._check_rewards(reading, action)
         new = self._of(table, reading, self._key if key is None else key)
-        new._weight = self._weight * table.discount
         new.steps = self.steps + 1
         new.totals = tuple(map(float.__add__, self.totals, reading.rewards)) if is_rewarded else self.totals
         if not new.is_terminal:
@@ -210,8 +212,8 @@ class ZooState:
             raise GameContractError(f"{table.call(player, action)} failed: {described(error)}") from error
         return reading
 
-    def _weighed(self, reading: Reading, action: int) -> Reading:
-        """Checks rewards and discounts them."""
+    def _check_rewards(self, reading: Reading, action: int) -> None:
+        """Raises `GameContractError` for rewards that a search does not take."""
         table = self._table
         source = table.call(self._reading.player, action)
         for reward in reading.rewards:
@@ -222,8 +224,6 @@ class ZooState:
                 f"{source} gave the rewards {reading.rewards} {when}, which are no results from -1 to 1: "
                 "from_pettingzoo(..., results_only=False) counts them as rewards"
             )
-        weight = self._weight
-        return reading if weight == 1.0 else reading._replace(rewards=tuple(weight * each for each in reading.rewards))
 
 
 class ZooRewardState(ZooState):
@@ -232,7 +232,7 @@ class ZooRewardState(ZooState):
     __slots__ = ()
 
     def rewards(self) -> list[float]:
-        """Returns what each agent got for the last action, discounted from the state of `from_pettingzoo`."""
+        """Returns what each agent got for the last action, without discount."""
         return list(self._table.nothing if self._pending is not None else self._reading.rewards)
 
 

@@ -55,6 +55,14 @@ def value_of(node: TreeNode, backup: str) -> float:
     return node.mean_value if best is None else best
 
 
+def discount_of(state: Any, own: float) -> float:
+    """Returns the discount of a search in the game of a state: its `own` or, where that is 1, that of the game."""
+    declared = float(getattr(state, "discount", 1.0))
+    if own != 1.0 and declared not in (1.0, own):
+        raise ValueError(f"discount is {own} in the search, but {declared} in the game: give it to one of them")
+    return declared if own == 1.0 else own
+
+
 def before_move(node: TreeNode, values: Sequence[float], discount: float) -> list[float]:
     """Returns the values of the move that led to `node`, one per player: g = reward + discount * g.
 

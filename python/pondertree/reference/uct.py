@@ -37,6 +37,7 @@ from pondertree.reference.planning import (
     best_value,
     check_planning,
     check_players,
+    discount_of,
     mean_for_chooser,
     normalized,
     scale_of,
@@ -310,12 +311,13 @@ class MCTS(BatchedSearch[MCTSNode]):
     def simulate(self, tree: Tree, num_simulations: int) -> None:
         """Runs `num_simulations` more; fewer if the root is proven. After an exception the tree must be discarded."""
         refuse_chance_root(tree)
+        discount = discount_of(tree.root.state, self.discount)
         limit = tree.simulations + num_simulations
         while tree.simulations < limit and tree.root.proven is None:
             pending = self._collect_leaves(tree, limit)
             leaves = [pending_leaf.request for pending_leaf in pending]
             values = simulate_leaves(
-                leaves, self.max_depth, self.evaluator, self.playout_policy, tree.playouts, self.discount
+                leaves, self.max_depth, self.evaluator, self.playout_policy, tree.playouts, discount
             )
             for pending_leaf, leaf_values in zip(pending, values, strict=True):
                 self._mark_in_flight(pending_leaf.leaf, -1)
@@ -386,12 +388,13 @@ class MCTS(BatchedSearch[MCTSNode]):
         if self.backup == "max":
             self._back_up_best(leaf, values)
             return
+        discount = discount_of(leaf.state, self.discount)
         node: MCTSNode | None = leaf
         while node is not None:
             if node.parent is None:
                 node.update(values[node.to_play])
             else:
-                values = before_move(node, values, self.discount)
+                values = before_move(node, values, discount)
                 node.update(values[node.chooser])
             node = node.parent
 
@@ -400,9 +403,9 @@ class MCTS(BatchedSearch[MCTSNode]):
 
         W is N times that value, so that W / N is Q whatever the backup.
         """
-        node = leaf
+        node, discount = leaf, discount_of(leaf.state, self.discount)
         while node.parent is not None:
-            values = before_move(node, values, self.discount)
+            values = before_move(node, values, discount)
             node.visit_count += 1
             node.total_value = node.visit_count * values[0]
             node = node.parent
