@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import inspect
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Generic, NoReturn, Protocol, Self, TypeVar
 
 from pondertree.envs.generators import RandomDrawError
 from pondertree.envs.gymnasium import described
 from pondertree.envs.snapshots import Given, Snapshots
-from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, UsageError
+from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, SnapshotError, UsageError
 from pondertree.game import CHANCE
 from pondertree.games.chance import EqualOutcomes
 from pondertree.random import fold
@@ -257,3 +257,32 @@ def check_given(snapshot: Any) -> None:
         raise InvalidArgumentError(
             "snapshot must be two functions, (save(env) -> token, restore(env, token)), not " + shown(snapshot)
         )
+
+
+class Faults:
+    """Notes the first violation of an environment's contract in a probe, which no way of copying would help."""
+
+    def __init__(self) -> None:
+        self._first: GameContractError | None = None
+
+    def noting(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns a function whose `GameContractError` is noted."""
+
+        def call(*args: Any) -> Any:
+            try:
+                return function(*args)
+            except GameContractError as error:
+                self._first = self._first or error
+                raise
+
+        return call
+
+    @contextlib.contextmanager
+    def reported(self) -> Iterator[None]:
+        """Raises the violation in the place of a `SnapshotError`."""
+        try:
+            yield
+        except SnapshotError as error:
+            if self._first is not None:
+                raise self._first from error
+            raise

@@ -12,13 +12,13 @@ from pondertree import validation
 from pondertree._core import LARGEST_REWARD
 from pondertree.config import discount_factor
 from pondertree.envs.actions import Actions, read_actions
-from pondertree.envs.copied_state import SAMPLES, CopiedState, ProbeCache, RandomSteps, check_given
+from pondertree.envs.copied_state import SAMPLES, CopiedState, Faults, ProbeCache, RandomSteps, check_given
 from pondertree.envs.gymnasium import check_reward, described
 from pondertree.envs.readers import read_first
 from pondertree.envs.recording import recorder_of
 from pondertree.envs.snapshots import Given, Snapshots, find_snapshots, layers_of
 from pondertree.envs.spaces import View, view_of
-from pondertree.errors import GameContractError, InvalidArgumentError, SnapshotError, UsageError
+from pondertree.errors import GameContractError, InvalidArgumentError, UsageError
 from pondertree.games.chance import EqualOutcomes
 from pondertree.optional import require
 from pondertree.random import Random, fold
@@ -254,21 +254,18 @@ def _snapshots(env: Any, name: str, access: _Access, given: Given | None, first:
     options = given, random
     if (known := _probed.get(env, options)) is not None:
         return known
-    try:
+    faults = Faults()
+    with faults.reported():
         snapshots = find_snapshots(
             env,
             name,
-            step=access.step,
-            sample_action=access.sample_action,
+            step=faults.noting(access.step),
+            sample_action=faults.noting(access.sample_action),
             given=given,
             reset=access.reset,
             first=first,
             random=random,
         )
-    except SnapshotError as error:
-        if access.fault is not None:  # no way of copying helps
-            raise access.fault from error
-        raise
     _probed.put(env, options, snapshots, given)
     return snapshots
 
@@ -297,14 +294,12 @@ class _Access:
     def __init__(self, actions: Actions, name: str) -> None:
         self._actions = actions
         self._name = name
-        self.fault: GameContractError | None = None
-        """The first step that broke the contract of environments."""
 
     def step(self, env: Any, action: Any) -> Any:
         """Returns the result of a step with the mask in the place of `info`."""
         answer = env.step(action)
         if not isinstance(answer, tuple) or len(answer) != 5:
-            raise self._faulty(
+            raise GameContractError(
                 f"{self._name}.step({action}) gave {validation.shown(answer)}: it must return a tuple of 5, "
                 "(observation, reward, terminated, truncated, info)"
             )
@@ -312,21 +307,12 @@ class _Access:
         mask = info.get("action_mask") if isinstance(info, dict) else None
         return observation, reward, terminated, truncated, mask
 
-    def _faulty(self, error: GameContractError | str) -> GameContractError:
-        """Returns an error and keeps the first."""
-        error = GameContractError(error) if isinstance(error, str) else error
-        self.fault = self.fault or error
-        return error
-
     def sample_action(self, env: Any, result: Any, random: Random) -> Any:
         """Returns a random action that the mask of the last result allows; None at the end of an episode."""
         if result is not None and (result[2] or result[3]):
             return None
         mask = None if result is None else result[4]
-        try:
-            legal = self._actions.all if mask is None else self._actions.allowed(mask, f"{self._name}.step")
-        except GameContractError as error:
-            raise self._faulty(error) from error
+        legal = self._actions.all if mask is None else self._actions.allowed(mask, f"{self._name}.step")
         return self._actions.decode(legal[random.below(len(legal))])
 
     def reset(self, env: Any, seed: int) -> Any:

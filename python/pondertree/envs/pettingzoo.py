@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from pondertree import validation
 from pondertree.config import discount_factor
-from pondertree.envs.copied_state import SAMPLES, ProbeCache, check_given
+from pondertree.envs.copied_state import SAMPLES, Faults, ProbeCache, check_given
 from pondertree.envs.pettingzoo_agents import NOTHING, AgentTable
 from pondertree.envs.pettingzoo_state import ZooState, state_class
 from pondertree.envs.snapshots import Given, find_snapshots
@@ -100,15 +100,17 @@ def _probed_table(env: Any, name: str, options: _Options) -> AgentTable:
     if known is not None and known.agents == tuple(env.possible_agents):
         return known
     table = AgentTable(env, name, discount=options.discount, samples=options.samples, results_only=options.results_only)
-    table.snapshots = find_snapshots(
-        env,
-        name,
-        step=table.step,
-        sample_action=table.sample_action,
-        given=options.snapshot,
-        reset=table.reset,
-        random=options.random,
-    )
+    faults = Faults()
+    with faults.reported():
+        table.snapshots = find_snapshots(
+            env,
+            name,
+            step=faults.noting(table.step),
+            sample_action=faults.noting(table.sample_action),
+            given=options.snapshot,
+            reset=table.reset,
+            random=options.random,
+        )
     table.is_probed = False
     _tables.put(env, options, table, options.snapshot)
     return table
