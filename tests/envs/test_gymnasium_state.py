@@ -285,7 +285,7 @@ def test_legal_actions_are_a_new_list(kind: Any) -> None:
 def test_wrong_finding_is_not_kept() -> None:
     env = started(hidden.LateNoise)
     state = from_gymnasium(env)
-    for _ in range(8):
+    for _ in range(9):
         state = state.play(1)
     with pytest.raises(GameContractError, match="drew a random number"):
         state.play(1)
