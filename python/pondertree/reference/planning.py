@@ -90,3 +90,13 @@ def check_players(backup: str, num_players: int) -> None:
     """Refuses the backup of maxima where several players maximise different values."""
     if backup == "max" and num_players != 1:
         raise ValueError(f'backup="max" is for games of one player; this one has {num_players}')
+
+
+def for_each_player(leaf: TreeNode, values: Sequence[float] | float) -> list[float]:
+    """Returns one value per player; a single number is from the perspective of the leaf's chooser."""
+    if not isinstance(values, (int, float)):
+        return list(values)
+    if leaf.state.num_players > 2:
+        raise ValueError(f"one value for {leaf.state.num_players} players: give one for each")
+    player = leaf.to_play if leaf.parent is None else leaf.chooser
+    return [float(values) if each == player else -float(values) for each in range(leaf.state.num_players)]

@@ -38,6 +38,7 @@ from pondertree.reference.planning import (
     check_planning,
     check_players,
     discount_of,
+    for_each_player,
     mean_for_chooser,
     normalized,
     scale_of,
@@ -384,7 +385,7 @@ class MCTS(BatchedSearch[MCTSNode]):
         Trap: the classic UCT specification negates the value at each step "because turns alternate". They do not after
         a pass, in a double move, or with one or three players. Here every edge takes the value of its chooser.
         """
-        values = _for_each_player(leaf, values)
+        values = for_each_player(leaf, values)
         if self.backup == "max":
             self._back_up_best(leaf, values)
             return
@@ -441,13 +442,3 @@ class MCTS(BatchedSearch[MCTSNode]):
         action = self._best_action(tree)
         value = value_of(tree.root, self.backup)
         return answer.make_result(tree.root, action, action, tree.simulations, tree.trace, value)
-
-
-def _for_each_player(leaf: MCTSNode, values: Sequence[float] | float) -> list[float]:
-    """Returns one value per player; a single number is from the perspective of the leaf's chooser."""
-    if not isinstance(values, (int, float)):
-        return list(values)
-    if leaf.state.num_players > 2:
-        raise ValueError(f"one value for {leaf.state.num_players} players: give one for each")
-    player = leaf.to_play if leaf.parent is None else leaf.chooser
-    return [float(values) if each == player else -float(values) for each in range(leaf.state.num_players)]
