@@ -384,3 +384,16 @@ def test_faulty_steps_are_no_question_of_copies(answer: Any, message: str) -> No
 def test_wrong_arguments_are_refused(options: Any, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         from_gymnasium(started(), **options)
+
+
+def test_tree_of_samples_needs_its_seed(tmp_path: Any) -> None:
+    env = gymnasium.make("FrozenLake-v1")
+    env.reset(seed=1)
+    state = from_gymnasium(env)
+    tree = UCT(200, seed=1).tree(state)
+    tree.simulate()
+    tree.save(tmp_path / "tree.npz")
+    with pytest.raises(InvalidArgumentError, match="; its seed= is 5: give it the one of the state that was planted"):
+        pondertree.load_tree(tmp_path / "tree.npz", state=from_gymnasium(env, seed=5))
+    loaded = pondertree.load_tree(tmp_path / "tree.npz", state=from_gymnasium(env, seed=state.seed))
+    assert loaded.result().visits.tolist() == tree.result().visits.tolist()
