@@ -45,7 +45,7 @@ def measure_agents(name: str) -> tuple[float, float]:
         env.step(action)
         env.observe(env.agent_selection)
 
-    return _compared(state, state._table.snapshots, step, state.legal_actions()[:2])
+    return _compared(state, state._game.snapshots, step, state.legal_actions()[:2])
 
 
 def _compared(state: Any, snapshots: Any, step: Any, actions: list[int]) -> tuple[float, float]:

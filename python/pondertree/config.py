@@ -87,6 +87,15 @@ def discount_factor(value: Any, name: str) -> float:
     return result
 
 
+def discount_in(info: GameInfo, own: float) -> float:
+    """Returns the discount of a search in a game: its `own` or, where that is 1, the one that the game declares."""
+    if own != 1.0 and info.discount not in (1.0, own):
+        raise InvalidArgumentError(
+            f"discount is {own} in the search, but {info.discount} in {info.name}: give it to one of them"
+        )
+    return info.discount if own == 1.0 else own
+
+
 def first_play_urgency(value: Any, name: str) -> Any:
     """Checks the value of an unvisited action: a number, or `("parent", reduction)`."""
     parse_tagged_number(value, name, "parent")

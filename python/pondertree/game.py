@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
@@ -18,7 +18,7 @@ import numpy as np
 
 from pondertree._core import GAMES, LARGEST_REWARD
 from pondertree.errors import GameContractError, GameOverError, InvalidArgumentError, PondertreeError
-from pondertree.validation import shown
+from pondertree.validation import number, shown
 
 #: `to_play` at a chance node, whose next state is drawn from `chance_outcomes()`.
 CHANCE: Final = -1
@@ -37,7 +37,8 @@ class Game(Protocol):
 
     Optional attributes: `observation()` (float32, any fixed shape), `action_to_string(action)`,
     `parse_action(text)`, `rewards()` (one number per player for the move that led here: a game that defines it is
-    scored by rewards alone, and its end is worth 0), `zero_sum` (default: two players and no `rewards`),
+    scored by rewards alone, and its end is worth 0), `zero_sum` (default: two players and no `rewards`), `discount`
+    (above 0 and at most 1, the same in all states: that of each move, which a search takes unless it has its own),
     `simulateRandomPlayout(perspective_player, max_depth)` (the UCT specification: the game's own playout),
     `symmetries()` (pairs of permutations of cells and of actions, as in `evaluators.Symmetry`; training uses them),
     `chance_outcomes()` (pairs of an outcome and its probability, where `to_play` is `CHANCE`), `random_playout(seed)`
@@ -140,6 +141,8 @@ class GameInfo:
     """The `BatchGame` of states that are rows of an array."""
     is_learned_model: bool = False
     """Whether positions below the root are predictions of a learned model, whose actions may be illegal."""
+    discount: float = 1.0
+    """Discount of each move, as states declare it."""
 
     @property
     def is_two_player_zero_sum(self) -> bool:
@@ -197,7 +200,27 @@ def describe(state: Any) -> GameInfo:
         raise GameContractError(f"{name}.zero_sum is {shown(zero_sum)}: it must be True or False")
     has_chance = _has(state, "chance_outcomes")
     actions = _whole(state, "num_actions", 1, 65535)
-    return GameInfo(name, False, actions, players, zero_sum, has_rewards, has_chance=has_chance, batch_game=batch_game)
+    discount = _discount(state, name)
+    return GameInfo(
+        name,
+        False,
+        actions,
+        players,
+        zero_sum,
+        has_rewards,
+        has_chance=has_chance,
+        batch_game=batch_game,
+        discount=discount,
+    )
+
+
+def _discount(state: Any, name: str) -> float:
+    """Returns the discount that a state declares; 1 without one."""
+    given = state.discount if _has(state, "discount") else 1.0
+    with suppress(InvalidArgumentError):
+        if (result := number(given, "discount", most=1.0)) > 0.0:
+            return result
+    raise GameContractError(f"{name}.discount is {shown(given)}: it must be a number above 0 and at most 1")
 
 
 def check_player(to_play: int, num_players: int, name: str) -> None:

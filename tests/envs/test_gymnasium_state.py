@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import gc
+import pickle
+import weakref
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,11 +38,26 @@ def test_state_has_the_interface_of_a_game_of_one_player() -> None:
     assert (state.num_players, state.num_actions, state.to_play, state.is_terminal) == (1, 2, 0, False)
     after = state.play(1).play(1)
     assert after.observation().tolist() == [2, 2]
-    assert after.rewards() == [pytest.approx(0.5 * 0.2)]  # the discount is folded in
+    assert (after.rewards(), after.discount) == ([pytest.approx(0.2)], 0.5)  # the search discounts
     assert after.returns() == [pytest.approx(0.3)]
     assert state.rewards() == [0.0]
     with pytest.raises(InvalidActionError, match="action 2 is not allowed here"):
         state.play(2)
+
+
+def test_discount_weighs_the_values_of_leaves() -> None:
+    """Every step of CartPole gives 1, so that with the exact value 2 of its leaves all values are 2."""
+
+    class Exact:
+        def evaluate_states(self, states: Any) -> Any:
+            return None, [2.0] * len(states)
+
+    env = gymnasium.make("CartPole-v1")
+    env.reset(seed=1)
+    state = from_gymnasium(env, discount=0.5)
+    for search in (AlphaZero(Exact(), 30, seed=1), UCT(30, evaluator=Exact(), seed=1), Gumbel(Exact(), 30, seed=1)):
+        result = search.run(state)
+        assert result.value == pytest.approx(2.0, abs=1e-3)  # the deepest leaves are ends
 
 
 @pytest.mark.parametrize("kind", [hidden.Walk, hidden.OwnNoise, hidden.ClosureNoise, hidden.Masked])
@@ -191,7 +211,7 @@ def test_unsuitable_spaces_and_arguments_are_refused() -> None:
     assert UCT(10, normalize="tree", seed=1).run(state).simulations == 10
     with pytest.raises(InvalidArgumentError, match="networks take Box"):
         state.observation()
-    with pytest.raises(InvalidArgumentError, match="discount must be from 0"):
+    with pytest.raises(InvalidArgumentError, match="discount must be above 0"):
         from_gymnasium(started(), discount=1.5)
     with pytest.raises(InvalidArgumentError, match=r"takes one gymnasium\.Env, not int"):
         from_gymnasium(3)
@@ -203,7 +223,7 @@ def test_unsuitable_spaces_and_arguments_are_refused() -> None:
 
 
 def test_wrap_chooses_the_adapter() -> None:
-    assert wrap(started(), discount=0.9).play(1).rewards() == [pytest.approx(0.1)]
+    assert wrap(started(), discount=0.9).play(1).discount == 0.9
     with pytest.raises(InvalidArgumentError, match="wrap takes an environment"):
         wrap(object())
     vector = gymnasium.vector.SyncVectorEnv([hidden.Walk, hidden.Walk])
@@ -239,3 +259,141 @@ def test_uct_balances_a_pole() -> None:
         _, reward, terminated, truncated, _ = env.step(search.run(from_gymnasium(env, seed=1)).action)
         total, over = total + float(reward), terminated or truncated
     assert total >= 400
+
+
+@pytest.mark.parametrize("kind", [hidden.Walk, hidden.OwnNoise])
+def test_state_in_place_is_taken_by_its_play(kind: Any) -> None:
+    state = from_gymnasium(started(kind), seed=1)
+    line = state.in_place()
+    line.play(1)
+    with pytest.raises(pondertree.UsageError, match=r"a state of in_place\(\) plays once"):
+        line.play(1)
+    with pytest.raises(pondertree.UsageError, match=r"a state of in_place\(\) plays once"):
+        line.in_place()
+    state.play(1), state.play(1)  # a value
+
+
+@pytest.mark.parametrize("kind", [hidden.Walk, hidden.OwnNoise, hidden.Masked])
+def test_legal_actions_are_a_new_list(kind: Any) -> None:
+    state = from_gymnasium(started(kind, recorded=True), seed=1)
+    for each in (state, state.play(1)):
+        legal = each.legal_actions()
+        each.legal_actions().clear()
+        assert each.legal_actions() == legal
+
+
+def test_wrong_finding_is_not_kept() -> None:
+    env = started(hidden.LateNoise)
+    state = from_gymnasium(env)
+    for _ in range(9):
+        state = state.play(1)
+    with pytest.raises(GameContractError, match="drew a random number"):
+        state.play(1)
+    for _ in range(9):
+        env.step(1)
+    assert from_gymnasium(env).is_random
+
+
+class Saving(hidden.Walk):
+    def save(self, env: Any) -> Any:
+        return env.unwrapped.place, env.unwrapped.steps
+
+    def load(self, env: Any, token: Any) -> None:
+        env.unwrapped.place, env.unwrapped.steps = token
+
+
+def test_given_methods_do_not_keep_the_environment() -> None:
+    env = record(Saving(), make=Saving)
+    env.reset(seed=1)
+    held = weakref.ref(env)
+    assert from_gymnasium(env, snapshot=(env.unwrapped.save, partial(Saving.load, env.unwrapped))).play(1).total == 0.1
+    del env
+    gc.collect()
+    assert held() is None
+
+
+def test_environment_must_be_in_an_episode() -> None:
+    env = gymnasium.make("CartPole-v1", max_episode_steps=5)
+    with pytest.raises(pondertree.UsageError, match=r"CartPole-v1 has no state yet: call env.reset\(\) first"):
+        from_gymnasium(env)
+    for limit in (5, 500):
+        env = gymnasium.make("CartPole-v1", max_episode_steps=limit)
+        env.reset(seed=1)
+        over = False
+        while not over:
+            from_gymnasium(env)
+            _, _, terminated, truncated, _ = env.step(1)
+            over = terminated or truncated
+        with pytest.raises(InvalidArgumentError, match="the episode of CartPole-v1 is over: reset it first"):
+            from_gymnasium(env)
+
+
+def test_states_are_not_pickled() -> None:
+    state = from_gymnasium(started())
+    for each in (state, UCT(10, normalize="tree", seed=1).run(state)):
+        with pytest.raises(pondertree.UsageError, match="a state of Walk cannot be pickled"):
+            pickle.dumps(each)
+    assert copy.deepcopy(state) is copy.copy(state) is state
+
+
+def test_drawn_seed_is_known() -> None:
+    env = started(hidden.OwnNoise)
+    state = from_gymnasium(env)
+    assert state.play(1).play(7).total == from_gymnasium(env, seed=state.seed).play(1).play(7).total
+    assert state.play(1).play(7).seed == state.seed != from_gymnasium(env).seed
+
+
+def test_actions_of_the_environment() -> None:
+    space = gymnasium.spaces.MultiDiscrete([3, 2], start=[5, -1])
+    kind = type(
+        "Two", (hidden.Walk,), {"action_space": space, "step": lambda self, a: hidden.Walk.step(self, int(a[1]))}
+    )
+    state = from_gymnasium(started(kind))
+    assert [state.environment_action(action).tolist() for action in range(6)] == [
+        [first, second] for first in (5, 6, 7) for second in (-1, 0)
+    ]
+    assert state.action_to_string(4) == "[ 7 -1]"
+    with pytest.raises(InvalidArgumentError, match="action must be"):
+        state.environment_action(6)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda seen: (seen, 0.0, False, {}), r"Faulty.step\(.\) gave .*: it must return a tuple of 5"),
+        (lambda seen: None, "gave None: it must return a tuple of 5"),
+        (lambda seen: (seen, 0.0, False, False, {"action_mask": [1, 1, 1]}), "Faulty.step.*has shape"),
+        (lambda seen: (seen, 0.0, False, False, {"action_mask": [0, 0]}), "Faulty.step.*allows no action"),
+    ],
+)
+def test_faulty_steps_are_no_question_of_copies(answer: Any, message: str) -> None:
+    kind = type("Faulty", (hidden.Walk,), {"step": lambda self, action: answer(self.seen())})
+    with pytest.raises(GameContractError, match=message):
+        from_gymnasium(started(kind))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"random": "yes"}, "random must be"),
+        ({"info": 3}, "info must be the dict"),
+        ({"snapshot": 3}, "snapshot must be two functions"),
+        ({"snapshot": (len,)}, "snapshot must be two functions"),
+    ],
+)
+def test_wrong_arguments_are_refused(options: Any, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        from_gymnasium(started(), **options)
+
+
+def test_tree_of_samples_needs_its_seed(tmp_path: Any) -> None:
+    env = gymnasium.make("FrozenLake-v1")
+    env.reset(seed=1)
+    state = from_gymnasium(env)
+    tree = UCT(200, seed=1).tree(state)
+    tree.simulate()
+    tree.save(tmp_path / "tree.npz")
+    with pytest.raises(InvalidArgumentError, match="; its seed= is 5: give it the one of the state that was planted"):
+        pondertree.load_tree(tmp_path / "tree.npz", state=from_gymnasium(env, seed=5))
+    loaded = pondertree.load_tree(tmp_path / "tree.npz", state=from_gymnasium(env, seed=state.seed))
+    assert loaded.result().visits.tolist() == tree.result().visits.tolist()

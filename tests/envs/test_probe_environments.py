@@ -40,5 +40,9 @@ def test_verdict_is_right(case: Any) -> None:
 
 
 def test_environments_have_traps() -> None:
-    assert len(SCRIPT.ENVIRONMENTS) >= 30
-    assert sum(bool(case.trap) for case in SCRIPT.ENVIRONMENTS) >= 8
+    """The rows that run here, without those whose packages are missing."""
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        ran = [case for case in [*SCRIPT.ENVIRONMENTS, *SCRIPT.AGENTS] if SCRIPT.installed(case)]
+    assert len(ran) >= 30
+    assert sum(bool(case.trap) for case in ran) >= 8

@@ -25,10 +25,10 @@ MAX_REWARD = 1e30
 MAX_SEED = (1 << 31) - 1
 
 
-def check_reward(reward: float, source: str) -> None:
-    """Raises `GameContractError` unless the reward is finite and sums of rewards fit float32."""
-    if not abs(reward) <= MAX_REWARD:
-        raise GameContractError(f"{source} the reward {reward}: rewards must be finite, and at most {MAX_REWARD:.0e}")
+def check_reward(reward: float, source: str, most: float = MAX_REWARD) -> None:
+    """Raises `GameContractError` unless the reward is finite and its magnitude at most `most`."""
+    if not abs(reward) <= most:
+        raise GameContractError(f"{source} the reward {reward}: rewards must be finite, and at most {most:.0e}")
 
 
 class Environments:
@@ -141,7 +141,7 @@ class EnvironmentState:
 
     def legal_actions(self) -> list[int]:
         """Returns the actions that `info["action_mask"]` allows; all without a mask."""
-        return self._legal
+        return self._legal.copy()
 
     def observation(self) -> NDArray[np.float32]:
         """Returns the observation as a network takes it."""

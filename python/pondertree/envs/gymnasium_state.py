@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
-import weakref
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import validation
+from pondertree._core import LARGEST_REWARD
+from pondertree.config import discount_factor
 from pondertree.envs.actions import Actions, read_actions
-from pondertree.envs.generators import RandomDrawError
+from pondertree.envs.copied_state import SAMPLES, CopiedState, Faults, ProbeCache, RandomSteps, check_given
 from pondertree.envs.gymnasium import check_reward, described
-from pondertree.envs.methods import Given
+from pondertree.envs.methods import Given, layers_of
 from pondertree.envs.readers import read_first
 from pondertree.envs.recording import recorder_of
 from pondertree.envs.snapshots import Snapshots, find_snapshots
 from pondertree.envs.spaces import View, view_of
-from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, UsageError
-from pondertree.game import CHANCE
+from pondertree.errors import GameContractError, InvalidArgumentError, UsageError
 from pondertree.games.chance import EqualOutcomes
 from pondertree.optional import require
 from pondertree.random import Random, fold
-
-#: Samples of the random numbers of a step, each an outcome of its chance node.
-SAMPLES = 128
 
 
 class EnvironmentGame:
@@ -36,7 +32,14 @@ class EnvironmentGame:
     """Whether comparisons of states go by identity."""
 
     def __init__(
-        self, name: str, snapshots: Snapshots, actions: Actions, view: View | str, discount: float, samples: int
+        self,
+        name: str,
+        snapshots: Snapshots,
+        actions: Actions,
+        view: View | str,
+        *,
+        discount: float,
+        samples: int,
     ) -> None:
         """`view` is the error of `observation()` for a space that networks do not take."""
         self.name = name
@@ -51,49 +54,33 @@ class EnvironmentGame:
         """Returns the name of a step in messages."""
         return f"{self.name}.step({self.actions.decode(action)})"
 
-    def step(self, env: Any, action: int, key: int | None) -> tuple[Any, float, bool, bool, Any]:
-        """Performs an action in a copy; returns the result, checked except for the observation."""
-        try:
-            answer = self.snapshots.perform(env, self.actions.decode(action), key)
-        except RandomDrawError as error:
-            raise GameContractError(
-                f"{self.call(action)} drew a random number, although no step of the probe did: "
-                "from_gymnasium(..., random=True) makes every step random"
-            ) from error
-        except Exception as error:
-            raise GameContractError(f"{self.call(action)} failed: {described(error)}") from error
+    def read(self, answer: Any, action: int) -> tuple[Any, float, bool, bool, Any]:
+        """Returns the result of a step, checked except for the observation."""
         try:
             observation, reward, terminated, truncated, mask = answer
             reward = float(reward)
         except Exception as error:
             raise GameContractError(f"{self.call(action)} gave no result of a step: {described(error)}") from error
-        if not abs(reward) <= 1e30:
-            check_reward(reward, f"{self.call(action)} gave")
+        if not abs(reward) <= LARGEST_REWARD:
+            check_reward(reward, f"{self.call(action)} gave", LARGEST_REWARD)
         return observation, reward, bool(terminated), bool(truncated), mask
 
-    def restore(self, token: Any) -> Any:
-        """Returns a copy of the environment in a state."""
-        try:
-            return self.snapshots.restore(token)
-        except Exception as error:
-            raise GameContractError(f"{self.name} could not be copied: {described(error)}") from error
 
-
-class GymnasiumState:
+class GymnasiumState(CopiedState):
     """A state of an environment without randomness, with the interface of a state of a game (`pondertree.Game`).
 
-    `is_terminal` is set by `terminated` and by `truncated`. Rewards are discounted from the state of `from_gymnasium`.
+    `is_terminal` is set by `terminated` and by `truncated`.
     """
 
-    __slots__ = (
-        "_env", "_game", "_key", "_legal", "_observation", "_pending", "_reward", "_token", "_weight",
-        "is_terminal", "steps", "to_play", "total", "truncated",
-    )  # fmt: skip
+    __slots__ = ("_game", "_legal", "_observation", "_reward", "total", "truncated")
 
+    adapter = "from_gymnasium"
     num_players = 1
     zero_sum = False
 
-    def __init__(self, game: EnvironmentGame, token: Any, key: int, legal: list[int], observation: Any) -> None:
+    def __init__(
+        self, game: EnvironmentGame, token: Any, key: int, legal: list[int], observation: Any, seed: int = 0
+    ) -> None:
         """`token` is the snapshot, None at the end of an episode; `key` is that of the random numbers below."""
         self._game = game
         self._token = token
@@ -101,13 +88,12 @@ class GymnasiumState:
         self._legal = legal
         self._observation = observation
         self._reward = 0.0
-        self._weight = 1.0
-        self._pending: int | None = None
-        self._env: Any = None
+        self._pending = None
+        self._env = None
+        self.seed = seed
         self.is_terminal = False
         self.to_play = 0
         self.steps = 0
-        """Steps since the state of `from_gymnasium`."""
         self.total = 0.0
         """The sum of the rewards of those steps, without discount."""
         self.truncated = False
@@ -116,30 +102,15 @@ class GymnasiumState:
     @property
     def num_actions(self) -> int:
         """Size of the action space."""
-        return self._game.actions.count
+        return int(self._game.actions.count)
 
-    @property
-    def snapshot_method(self) -> str:
-        """How the environment is copied: "given", "ale", "mujoco", "copy" or "replay"."""
-        return self._game.snapshots.method
-
-    @property
-    def snapshot_cost(self) -> float:
-        """Seconds per copy, as measured by the probe."""
-        return self._game.snapshots.cost
-
-    @property
-    def is_random(self) -> bool:
-        """Whether steps of the environment are random, so that a chance node follows every action."""
-        return False
-
-    def legal_actions(self) -> list[int]:
-        """Returns the actions that the mask allows; all without a mask."""
-        return self._legal
+    def environment_action(self, action: int) -> Any:
+        """Returns what the environment's `step` takes for an action of a search."""
+        return self._game.actions.decode(validation.whole_number(action, "action", most=self.num_actions - 1))
 
     def observation(self) -> NDArray[np.float32]:
         """Returns the observation as a network takes it (`pondertree.envs.spaces`)."""
-        view = self._game.view
+        view: View | str = self._game.view
         if isinstance(view, str):
             raise InvalidArgumentError(view)
         if self._observation is None:
@@ -149,23 +120,8 @@ class GymnasiumState:
             )
         return view.read(self._observation, self._game.name)
 
-    def play(self, action: int) -> GymnasiumState:
-        """Returns the state after an action."""
-        self._check(action)
-        return self._step(action, fold(self._key, action) if self._game.snapshots.is_random else None)
-
-    def in_place(self) -> GymnasiumState:
-        """Returns this state for one line of play: `play` steps one environment, and only the newest state plays on.
-
-        It saves the copies of a playout.
-        """
-        if self.is_terminal:
-            return self
-        with self._game.snapshots.lock:
-            return self._copied(self._game.restore(self._token))
-
     def rewards(self) -> list[float]:
-        """Returns the reward of the last action, discounted from the state of `from_gymnasium`."""
+        """Returns the reward of the last action, without discount."""
         return [self._reward]
 
     def returns(self) -> list[float]:
@@ -176,37 +132,20 @@ class GymnasiumState:
         end = ", over" if self.is_terminal else ""
         return f"<{type(self).__name__} of {self._game.name} after {self.steps} steps, total {self.total:g}{end}>"
 
-    def _check(self, action: int) -> None:
-        if action not in self._legal:
-            raise InvalidActionError(
-                f"action {action} is not allowed here: allowed are {validation.shown(self._legal)}"
-            )
-
-    def _copied(self, env: Any) -> GymnasiumState:
-        """Returns this state with an environment of its own, which `play` steps."""
+    def _twin(self) -> Self:
         new = object.__new__(type(self))
         new._game, new._key, new._legal, new._observation = self._game, self._key, self._legal, self._observation
-        new._reward, new._weight, new._pending = self._reward, self._weight, self._pending
+        new._reward, new._pending = self._reward, self._pending
+        new._env, new._token = self._env, self._token
         new.is_terminal, new.steps, new.to_play = self.is_terminal, self.steps, self.to_play
-        new.total, new.truncated = self.total, self.truncated
-        new._env, new._token = self._game.snapshots.live(env), None
+        new.total, new.truncated, new.seed = self.total, self.truncated, self.seed
         return new
 
-    def _step(self, action: int, key: int | None) -> GymnasiumState:
-        with self._game.snapshots.lock:
-            return self._stepped(action, key)
-
-    def _stepped(self, action: int, key: int | None) -> GymnasiumState:
-        game, token = self._game, self._token
-        snapshots = game.snapshots
-        if token is None:
-            env, self._env = self._env, None
-            if env is None:
-                raise UsageError("a state of in_place() plays once")
-            env = snapshots.resumed(env)
-        else:
-            env = game.restore(token)
-        observation, reward, terminated, truncated, mask = game.step(env, action, key)
+    def _stepped(self, action: int, key: int | None) -> Self:
+        game, snapshots = self._game, self._game.snapshots
+        env = self._take()
+        answer = self._perform(env, game.actions.decode(action), key, game.call(action))
+        observation, reward, terminated, truncated, mask = game.read(answer, action)
         over = terminated or truncated
         new = object.__new__(type(self))
         new._game = game
@@ -215,12 +154,12 @@ class GymnasiumState:
         if snapshots.is_exclusive and isinstance(observation, np.ndarray):
             observation = observation.copy()  # the next step of the same environment may overwrite it
         new._observation = observation
-        new._reward = reward * self._weight
-        new._weight = self._weight * game.discount
+        new._reward = reward
         new._pending = None
         new._env = new._token = None
+        new.seed = self.seed
         if not over:
-            if token is None:
+            if self._token is None:
                 new._env = snapshots.live(env)
             else:
                 new._token = snapshots.keep(env)
@@ -232,40 +171,14 @@ class GymnasiumState:
         return new
 
 
-class RandomGymnasiumState(GymnasiumState):
-    """A state of an environment whose steps are random: after an action comes a chance node.
-
-    Its outcomes are equally likely samples of the random numbers of the step. They are functions of the seed and the
-    outcomes so far, and independent of the numbers that the environment itself will draw. All actions of a state have
-    the same samples (common random numbers), so that they are compared under equal luck.
-    """
+class RandomGymnasiumState(RandomSteps, GymnasiumState):
+    """A state of an environment with random steps: after an action comes a chance node."""
 
     __slots__ = ()
 
-    @property
-    def is_random(self) -> bool:
-        """Whether steps of the environment are random, so that a chance node follows every action."""
-        return True
-
-    def chance_outcomes(self) -> EqualOutcomes:
-        """Returns the samples of a chance node with their probabilities."""
-        return self._game.outcomes
-
-    def legal_actions(self) -> list[int]:
-        """Returns the actions that the mask allows; at a chance node its samples."""
-        return self._legal if self._pending is None else self._game.numbers
-
-    def play(self, action: int) -> GymnasiumState:
-        """Returns the chance node after an action, or the state after a sample."""
-        if self._pending is not None:
-            if not 0 <= action < len(self._game.numbers):
-                raise InvalidActionError(f"outcome {action} is not from 0 to {len(self._game.numbers) - 1}")
-            return self._step(self._pending, fold(self._key, action))
-        self._check(action)
-        new = self._copied(self._env)
-        self._env = None
-        new._token, new._pending, new.to_play, new._reward = self._token, action, CHANCE, 0.0
-        return new
+    def rewards(self) -> list[float]:
+        """Returns the reward of the last action, without discount; 0 at a chance node."""
+        return [0.0 if self._pending is not None else self._reward]
 
 
 def from_gymnasium(
@@ -284,8 +197,8 @@ def from_gymnasium(
     The environment itself is never stepped or reseeded; how it is copied is probed (`state.snapshot_method`).
 
     - `snapshot`: `(save(env) -> token, restore(env, token))`, for an environment that cannot be copied otherwise.
-    - `discount`: factor of rewards per step from here on.
-    - `seed`: of the samples of random steps; drawn if it is None.
+    - `discount`: that of each move in searches from here, unless they have their own: g = reward + discount * g.
+    - `seed`: of the samples of random steps; drawn if it is None (`state.seed`).
     - `random`: whether steps are random; None takes what the probe finds. False makes the numbers that a step draws a
       function of the actions before it.
     - `samples`: number of equally likely outcomes of a random step.
@@ -295,16 +208,22 @@ def from_gymnasium(
     if isinstance(env, gymnasium.vector.VectorEnv) or not isinstance(env, gymnasium.Env):
         raise InvalidArgumentError(f"from_gymnasium takes one gymnasium.Env, not {type(env).__name__}")
     name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+    for space in ("action_space", "observation_space"):
+        if not hasattr(env, space):
+            raise InvalidArgumentError(f"{name} has no {space}")
+    check_given(snapshot)
     actions = read_actions(env.action_space, name)
-    discount = validation.number(discount, "discount", least=0.0, most=1.0)
+    discount = discount_factor(discount, "discount")
     samples = validation.whole_number(samples, "samples", least=1, most=65_535)
-    key = secrets.randbits(63) if seed is None else validation.whole_number(seed, "seed", least=0, most=(1 << 64) - 1)
+    seed = secrets.randbits(63) if seed is None else validation.whole_number(seed, "seed", least=0, most=(1 << 64) - 1)
+    random = validation.optional_flag(random, "random")
+    if info is not None and not isinstance(info, dict):
+        raise InvalidArgumentError(f"info must be the dict that reset or step returned, not {validation.shown(info)}")
+    _refuse_unready(env, name)
     recorder = recorder_of(env)
     if recorder is not None and recorder.episode is not None and observation is None and info is None:
         last = recorder.episode.last
         observation, info = last[0], last[-1]
-        if len(last) == 5 and (last[2] or last[3]):
-            raise InvalidArgumentError(f"the episode of {name} is over: reset it first")
     mask = info.get("action_mask") if isinstance(info, dict) else None
     first = None if observation is None else (observation, 0.0, False, False, mask)
     access = _Access(actions, name)
@@ -321,34 +240,51 @@ def from_gymnasium(
     except InvalidArgumentError as error:
         view = str(error)
     kind = RandomGymnasiumState if snapshots.is_random and random is not False else GymnasiumState
-    game = EnvironmentGame(name, snapshots, actions, view, discount, samples)
-    return kind(game, token, fold(key, 0), legal, observation)
+    game = EnvironmentGame(name, snapshots, actions, view, discount=discount, samples=samples)
+    return kind(game, token, fold(seed, 0), legal, observation, seed)
 
 
-#: The snapshots of environments that were probed, and the options of the probe.
-_probed: weakref.WeakKeyDictionary[Any, tuple[Any, Snapshots]] = weakref.WeakKeyDictionary()
+#: The snapshots of environments that were probed.
+_probed: ProbeCache[Snapshots] = ProbeCache(lambda snapshots: snapshots)
 
 
 def _snapshots(env: Any, name: str, access: _Access, given: Given | None, first: Any, random: bool | None) -> Snapshots:
-    """Returns the snapshots of an environment, which is probed once; a replay belongs to one episode."""
-    with contextlib.suppress(KeyError, TypeError):  # environments without a hash are probed each time
-        options, snapshots = _probed[env]
-        if options == (given, random):
-            return snapshots
-    snapshots = find_snapshots(
-        env,
-        name,
-        step=access.step,
-        sample_action=access.sample_action,
-        given=given,
-        reset=access.reset,
-        first=first,
-        random=random,
-    )
-    if snapshots.method != "replay":
-        with contextlib.suppress(TypeError):
-            _probed[env] = (given, random), snapshots
+    """Returns the snapshots of an environment, which is probed once."""
+    options = given, random
+    if (known := _probed.get(env, options)) is not None:
+        return known
+    faults = Faults()
+    with faults.reported():
+        snapshots = find_snapshots(
+            env,
+            name,
+            step=faults.noting(access.step),
+            sample_action=faults.noting(access.sample_action),
+            given=given,
+            reset=access.reset,
+            first=first,
+            random=random,
+        )
+    _probed.put(env, options, snapshots, given)
     return snapshots
+
+
+def _refuse_unready(env: Any, name: str) -> None:
+    """Raises for an environment that was not reset or whose episode is over, as far as it or its wrappers know."""
+    over = False
+    for layer in layers_of(env):
+        held = getattr(layer, "__dict__", {})
+        limit, steps = held.get("_max_episode_steps"), held.get("_elapsed_steps", 0)
+        if held.get("_has_reset") is False or (limit is not None and steps is None):
+            raise UsageError(f"{name} has no state yet: call env.reset() first")
+        over = over or (isinstance(limit, int) and isinstance(steps, int) and steps >= limit)
+        over = over or held.get("steps_beyond_terminated") is not None
+    recorder = recorder_of(env)
+    if recorder is not None and recorder.episode is not None:
+        last = recorder.episode.last
+        over = over or (len(last) == 5 and bool(last[2] or last[3]))
+    if over:
+        raise InvalidArgumentError(f"the episode of {name} is over: reset it first")
 
 
 class _Access:
@@ -360,7 +296,13 @@ class _Access:
 
     def step(self, env: Any, action: Any) -> Any:
         """Returns the result of a step with the mask in the place of `info`."""
-        observation, reward, terminated, truncated, info = env.step(action)
+        answer = env.step(action)
+        if not isinstance(answer, tuple) or len(answer) != 5:
+            raise GameContractError(
+                f"{self._name}.step({action}) gave {validation.shown(answer)}: it must return a tuple of 5, "
+                "(observation, reward, terminated, truncated, info)"
+            )
+        observation, reward, terminated, truncated, info = answer
         mask = info.get("action_mask") if isinstance(info, dict) else None
         return observation, reward, terminated, truncated, mask
 
@@ -369,7 +311,7 @@ class _Access:
         if result is not None and (result[2] or result[3]):
             return None
         mask = None if result is None else result[4]
-        legal = self._actions.all if mask is None else self._actions.allowed(mask, self._name)
+        legal = self._actions.all if mask is None else self._actions.allowed(mask, f"{self._name}.step")
         return self._actions.decode(legal[random.below(len(legal))])
 
     def reset(self, env: Any, seed: int) -> Any:

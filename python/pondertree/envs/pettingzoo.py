@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import secrets
-import weakref
 from typing import Any, Final, NamedTuple
 
 from pondertree import validation
 from pondertree.config import discount_factor
+from pondertree.envs.copied_state import SAMPLES, Faults, ProbeCache, check_given
 from pondertree.envs.methods import Given
 from pondertree.envs.pettingzoo_agents import NOTHING, AgentTable
-from pondertree.envs.pettingzoo_state import SAMPLES, ZooState, state_class
+from pondertree.envs.pettingzoo_state import ZooState, state_class
 from pondertree.envs.snapshots import find_snapshots
 from pondertree.errors import GameContractError, GameOverError, InvalidArgumentError, PondertreeError, UsageError
 from pondertree.optional import require
@@ -45,8 +44,8 @@ def from_pettingzoo(
     decision. Agents whose episode is over never decide: the adapter performs the `None` actions that they owe.
 
     - `snapshot`: `(save(env) -> token, restore(env, token))`, for an environment that cannot be copied otherwise.
-    - `discount`: factor of rewards per action from here on.
-    - `seed`: of the samples of random steps; drawn if it is None.
+    - `discount`: that of each action in searches from here, unless they have their own: g = reward + discount * g.
+    - `seed`: of the samples of random steps; drawn if it is None (`state.seed`).
     - `random`: whether steps are random; None takes what the probe finds. False makes the numbers that a step draws a
       function of the actions before it.
     - `samples`: number of equally likely outcomes of a random step.
@@ -64,8 +63,9 @@ def from_pettingzoo(
         raise GameOverError(f"the episode of {name} is over: there is nothing to search")
     discount = discount_factor(discount, "discount")
     samples = validation.whole_number(samples, "samples", least=1, most=65_535)
-    results_only = _results_only(env, name, validation.optional_flag(results_only, "results_only"), discount)
-    key = secrets.randbits(63) if seed is None else validation.whole_number(seed, "seed")
+    results_only = _results_only(env, name, validation.optional_flag(results_only, "results_only"))
+    seed = secrets.randbits(63) if seed is None else validation.whole_number(seed, "seed")
+    check_given(snapshot)
     table = _probed_table(
         env, name, _Options(discount, samples, results_only, snapshot, validation.optional_flag(random, "random"))
     )
@@ -78,7 +78,7 @@ def from_pettingzoo(
     except Exception as error:
         raise GameContractError(f"{name} cannot be read: {type(error).__name__}: {error}") from error
     kind = state_class(results_only, snapshots.is_random and random is not False)
-    return kind.first(table, copied, reading, fold(key, 0))
+    return kind.first(table, copied, reading, fold(seed, 0), seed)
 
 
 class _Options(NamedTuple):
@@ -92,30 +92,28 @@ class _Options(NamedTuple):
 
 
 #: Tables by environment, since probes take longer than short searches: a player calls `from_pettingzoo` at every move.
-_tables: weakref.WeakKeyDictionary[Any, tuple[_Options, AgentTable]] = weakref.WeakKeyDictionary()
+_tables: ProbeCache[AgentTable] = ProbeCache(lambda table: table.snapshots)
 
 
 def _probed_table(env: Any, name: str, options: _Options) -> AgentTable:
     """Returns the table of an environment, whose way of copying was probed."""
-    with contextlib.suppress(KeyError, TypeError):  # environments without a hash are probed each time
-        known, table = _tables[env]
-        if known == options and table.agents == tuple(env.possible_agents):
-            return table
+    known = _tables.get(env, options)
+    if known is not None and known.agents == tuple(env.possible_agents):
+        return known
     table = AgentTable(env, name, discount=options.discount, samples=options.samples, results_only=options.results_only)
-    table.snapshots = find_snapshots(
-        env,
-        name,
-        step=table.step,
-        sample_action=table.sample_action,
-        given=options.snapshot,
-        reset=table.reset,
-        random=options.random,
-    )
+    faults = Faults()
+    with faults.reported():
+        table.snapshots = find_snapshots(
+            env,
+            name,
+            step=faults.noting(table.step),
+            sample_action=faults.noting(table.sample_action),
+            given=options.snapshot,
+            reset=table.reset,
+            random=options.random,
+        )
     table.is_probed = False
-    # A replay belongs to one episode.
-    if not table.snapshots.is_exclusive:
-        with contextlib.suppress(TypeError):
-            _tables[env] = options, table
+    _tables.put(env, options, table, options.snapshot)
     return table
 
 
@@ -156,12 +154,7 @@ def _refuse_hidden(env: Any, name: str) -> None:
         )
 
 
-def _results_only(env: Any, name: str, given: bool | None, discount: float) -> bool:
+def _results_only(env: Any, name: str, given: bool | None) -> bool:
     if given is None:
-        known = _kind_of(name) in RESULTS_ONLY or getattr(env.unwrapped, "results_only", False) is True
-        return known and discount == 1.0
-    if given and discount != 1.0:
-        raise InvalidArgumentError(
-            "discount is a factor of rewards: with results_only=True give it to the search, as in UCT(discount=0.99)"
-        )
+        return _kind_of(name) in RESULTS_ONLY or getattr(getattr(env, "unwrapped", env), "results_only", False) is True
     return given

@@ -2,66 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.envs.generators import RandomDrawError
-from pondertree.envs.gymnasium import check_reward, described
+from pondertree import validation
+from pondertree._core import LARGEST_REWARD
+from pondertree.envs.copied_state import CopiedState, RandomSteps
+from pondertree.envs.gymnasium import check_reward
 from pondertree.envs.pettingzoo_agents import OVER, AgentTable, Reading
-from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, UsageError
-from pondertree.game import CHANCE
-from pondertree.games.chance import EqualOutcomes
-from pondertree.random import fold
-from pondertree.validation import shown
-
-#: Samples of the random numbers of a step, each an outcome of its chance node.
-SAMPLES: Final = 16
+from pondertree.errors import GameContractError, InvalidArgumentError
 
 
-class ZooState:
+class ZooState(CopiedState):
     """A state of an environment whose only rewards are results at the end, as a position of a game.
 
     It has the interface of a state of a game (`pondertree.Game`).
     """
 
-    __slots__ = (
-        "_env", "_key", "_pending", "_reading", "_table", "_token", "_weight",
-        "is_terminal", "steps", "to_play", "totals",
-    )  # fmt: skip
+    __slots__ = ("_game", "_reading", "totals")
 
-    _table: AgentTable
+    adapter = "from_pettingzoo"
+
+    _game: AgentTable
     _reading: Reading
-    _token: Any
-    _env: Any
-    _key: int
-    _pending: int | None
-    _weight: float
-    is_terminal: bool
-    """Whether the episodes of all agents are over."""
-    to_play: int
-    """The index of the agent to act in `possible_agents`; `CHANCE` where random numbers are drawn."""
-    steps: int
-    """Actions since the state of `from_pettingzoo`."""
     totals: tuple[float, ...]
-    """What each agent got for those actions, discounted."""
+    """What each agent got for those actions, without discount."""
 
     @classmethod
-    def first(cls, table: AgentTable, env: Any, reading: Reading, key: int) -> Self:
+    def first(cls, table: AgentTable, env: Any, reading: Reading, key: int, seed: int) -> Self:
         """Returns the state of a copied environment, which is not used any further."""
-        new = cls._of(table, reading._replace(rewards=table.nothing), key)
+        new = cls._of(table, reading._replace(rewards=table.nothing), key, seed)
         new._token = None if new.is_terminal else table.snapshots.keep(env)
         return new
 
     @classmethod
-    def _of(cls, table: AgentTable, reading: Reading, key: int) -> Self:
+    def _of(cls, table: AgentTable, reading: Reading, key: int, seed: int) -> Self:
         new = object.__new__(cls)
-        new._table = table
+        new._game = table
         new._reading = reading
         new._key = key
         new._token = new._env = new._pending = None
-        new._weight = 1.0
+        new.seed = seed
         new.is_terminal = reading.player == OVER
         new.to_play = 0 if new.is_terminal else reading.player
         new.steps = 0
@@ -71,50 +54,40 @@ class ZooState:
     @property
     def num_players(self) -> int:
         """The number of `possible_agents`."""
-        return len(self._table.agents)
+        return len(self._game.agents)
 
     @property
     def num_actions(self) -> int:
         """Size of the largest action space."""
-        return self._table.num_actions
+        return self._game.num_actions
 
     @property
     def zero_sum(self) -> bool:
         """Whether the results of two agents cancel."""
-        return self._table.results_only and len(self._table.agents) == 2
+        return self._game.results_only and len(self._game.agents) == 2
+
+    @property
+    def _legal(self) -> list[int]:  # type: ignore[override]
+        return self._reading.legal
+
+    def environment_action(self, action: int) -> Any:
+        """Returns what the environment's `step` takes for an action of the agent to act."""
+        actions = self._game.actions[max(self._reading.player, 0)]
+        return actions.decode(validation.whole_number(action, "action", most=actions.count - 1))
 
     @property
     def agent(self) -> Any:
         """The agent to act; None at the end."""
-        return None if self.is_terminal else self._table.agents[self._reading.player]
+        return None if self.is_terminal else self._game.agents[self._reading.player]
 
     @property
     def truncated(self) -> bool:
         """Whether a limit ended the episode of an agent by the last action."""
         return self._reading.truncated
 
-    @property
-    def snapshot_method(self) -> str:
-        """How the environment is copied: "given", "copy" or "replay"."""
-        return self._table.snapshots.method
-
-    @property
-    def snapshot_cost(self) -> float:
-        """Seconds per copy, as measured by the probe."""
-        return self._table.snapshots.cost
-
-    @property
-    def is_random(self) -> bool:
-        """Whether a chance node follows every action, since steps of the environment are random."""
-        return False
-
-    def legal_actions(self) -> list[int]:
-        """Returns the actions that the mask of the agent to act allows; all without a mask."""
-        return self._reading.legal
-
     def observation(self) -> NDArray[np.float32]:
         """Returns the observation of the agent to act as a network takes it; zeros at the end."""
-        table, player = self._table, self._reading.player
+        table, player = self._game, self._reading.player
         view = table.views[max(player, 0)]
         if isinstance(view, str):
             raise InvalidArgumentError(view)
@@ -122,76 +95,30 @@ class ZooState:
             return np.zeros(view.shape, dtype=np.float32)
         return view.read(self._reading.observation, f"{table.name}.observe({table.agents[player]!r})")
 
-    def play(self, action: int) -> Self:
-        """Returns the state after an action."""
-        self._check(action)
-        # With random=False the numbers of a step are fixed, but not those that the environment itself will draw.
-        key = fold(self._key, action) if self._table.snapshots.is_random else None
-        return self._step(action, key)
-
-    def in_place(self) -> Self:
-        """Returns this state for one line of play: `play` steps one environment, and only the newest state plays on.
-
-        It saves the copies of a playout.
-        """
-        if self.is_terminal:
-            return self
-        with self._table.snapshots.lock:
-            return self._copied(self._restored())
-
     def returns(self) -> list[float]:
-        """Returns what each agent got since the state of `from_pettingzoo`, discounted."""
+        """Returns what each agent got since the state of `from_pettingzoo`, without discount."""
         return list(self.totals)
 
     def __repr__(self) -> str:
         agent = "over" if self.is_terminal else f"{self.agent} to act"
-        return f"<{type(self).__name__} of {self._table.name} after {self.steps} steps, {agent}>"
-
-    def _check(self, action: int) -> None:
-        if action not in self._reading.legal:
-            raise InvalidActionError(
-                f"{self._table.name}: action {action} is not allowed here: allowed are {shown(self._reading.legal)}"
-            )
-
-    def _restored(self) -> Any:
-        try:
-            return self._table.snapshots.restore(self._token)
-        except Exception as error:
-            raise GameContractError(f"{self._table.name} could not be copied: {described(error)}") from error
-
-    def _copied(self, env: Any) -> Self:
-        """Returns this state with an environment of its own, which `play` steps."""
-        new = self._twin()
-        new._env, new._token = self._table.snapshots.live(env), None
-        return new
+        return f"<{type(self).__name__} of {self._game.name} after {self.steps} steps, {agent}>"
 
     def _twin(self) -> Self:
         new = object.__new__(type(self))
-        new._table, new._reading, new._token, new._env = self._table, self._reading, self._token, self._env
-        new._key, new._pending, new._weight = self._key, self._pending, self._weight
+        new._game, new._reading, new._token, new._env = self._game, self._reading, self._token, self._env
+        new._key, new._pending = self._key, self._pending
+        new.seed = self.seed
         new.is_terminal, new.to_play, new.steps, new.totals = self.is_terminal, self.to_play, self.steps, self.totals
         return new
 
-    def _step(self, action: int, key: int | None) -> Self:
-        with self._table.snapshots.lock:
-            return self._stepped(action, key)
-
     def _stepped(self, action: int, key: int | None) -> Self:
-        table = self._table
-        snapshots = table.snapshots
-        if self._token is not None:
-            env = self._restored()
-        else:
-            env, self._env = self._env, None
-            if env is None:
-                raise UsageError("a state of in_place() plays once")
-            env = snapshots.resumed(env)
-        reading = self._perform(env, action, key)
+        table, snapshots = self._game, self._game.snapshots
+        env = self._take()
+        reading: Reading = self._perform(env, action, key, table.call(self._reading.player, action))
         is_rewarded = any(reading.rewards)
         if is_rewarded:
-            reading = self._weighed(reading, action)
-        new = self._of(table, reading, self._key if key is None else key)
-        new._weight = self._weight * table.discount
+            self._check_rewards(reading, action)
+        new = self._of(table, reading, self._key if key is None else key, self.seed)
         new.steps = self.steps + 1
         new.totals = tuple(map(float.__add__, self.totals, reading.rewards)) if is_rewarded else self.totals
         if not new.is_terminal:
@@ -201,35 +128,18 @@ class ZooState:
                 new._token = snapshots.keep(env)
         return new
 
-    def _perform(self, env: Any, action: int, key: int | None) -> Reading:
-        table, player = self._table, self._reading.player
-        try:
-            reading: Reading = table.snapshots.perform(env, action, key)
-        except RandomDrawError as error:
-            raise GameContractError(
-                f"{table.call(player, action)} drew a random number, although no step of the probe did: "
-                "from_pettingzoo(..., random=True) makes every step random"
-            ) from error
-        except GameContractError as error:
-            raise GameContractError(f"{table.call(player, action)}: {error}") from error
-        except Exception as error:
-            raise GameContractError(f"{table.call(player, action)} failed: {described(error)}") from error
-        return reading
-
-    def _weighed(self, reading: Reading, action: int) -> Reading:
-        """Checks rewards and discounts them."""
-        table = self._table
+    def _check_rewards(self, reading: Reading, action: int) -> None:
+        """Raises `GameContractError` for rewards that a search does not take."""
+        table = self._game
         source = table.call(self._reading.player, action)
         for reward in reading.rewards:
-            check_reward(reward, f"{source} gave")
+            check_reward(reward, f"{source} gave", LARGEST_REWARD)
         if table.results_only and not (reading.player == OVER and all(-1.0 <= each <= 1.0 for each in reading.rewards)):
             when = "at the end" if reading.player == OVER else "before the end"
             raise GameContractError(
                 f"{source} gave the rewards {reading.rewards} {when}, which are no results from -1 to 1: "
                 "from_pettingzoo(..., results_only=False) counts them as rewards"
             )
-        weight = self._weight
-        return reading if weight == 1.0 else reading._replace(rewards=tuple(weight * each for each in reading.rewards))
 
 
 class ZooRewardState(ZooState):
@@ -238,44 +148,14 @@ class ZooRewardState(ZooState):
     __slots__ = ()
 
     def rewards(self) -> list[float]:
-        """Returns what each agent got for the last action, discounted from the state of `from_pettingzoo`."""
-        return list(self._table.nothing if self._pending is not None else self._reading.rewards)
+        """Returns what each agent got for the last action, without discount."""
+        return list(self._game.nothing if self._pending is not None else self._reading.rewards)
 
 
-class RandomZooState(ZooState):
-    """A state of an environment whose steps are random: after an action comes a chance node.
-
-    Its outcomes are equally likely samples of the random numbers of the step. They are functions of the seed and the
-    outcomes so far, and independent of the numbers that the environment itself will draw. All actions of a state have
-    the same samples (common random numbers), so that they are compared under equal luck.
-    """
+class RandomZooState(RandomSteps, ZooState):
+    """A state of an environment whose steps are random: after an action comes a chance node."""
 
     __slots__ = ()
-
-    @property
-    def is_random(self) -> bool:
-        """Whether a chance node follows every action."""
-        return True
-
-    def chance_outcomes(self) -> EqualOutcomes:
-        """Returns the samples of a chance node with their probabilities."""
-        return self._table.outcomes
-
-    def legal_actions(self) -> list[int]:
-        """Returns the actions that the mask allows; at a chance node its samples."""
-        return self._reading.legal if self._pending is None else self._table.numbers
-
-    def play(self, action: int) -> Self:
-        """Returns the chance node after an action, or the state after a sample."""
-        if self._pending is None:
-            self._check(action)
-            new = self._twin()
-            self._env = None
-            new._pending, new.to_play = action, CHANCE
-            return new
-        if action not in self._table.numbers:
-            raise InvalidActionError(f"outcome {action} is not one of {self._table.numbers}")
-        return self._step(self._pending, fold(self._key, action))
 
 
 class RandomZooRewardState(RandomZooState, ZooRewardState):

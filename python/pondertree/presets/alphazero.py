@@ -12,6 +12,7 @@ from pondertree.config import (
     Puct,
     SearchConfig,
     discount_factor,
+    discount_in,
     option,
     option_of,
 )
@@ -59,7 +60,7 @@ class PuctSearch(Search):
             evaluator=self.evaluator if leaf == "external" else None,
             chance=self.chance,
             chance_width=self.chance_width,
-            discount=self.discount,
+            discount=discount_in(info, self.discount),
             backup=self.backup,
         )
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.config import GumbelRule, SearchConfig, bounded_float, bounded_int, option, option_of
+from pondertree.config import GumbelRule, SearchConfig, bounded_float, bounded_int, discount_in, option, option_of
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators.dispatch import as_evaluator
 from pondertree.game import GameInfo
@@ -80,7 +80,7 @@ class Gumbel(ModelSearch):
             rule=GumbelRule.of(self),
             options=self.snapshot(),
             gumbel=self.gumbel,
-            discount=self.discount,
+            discount=discount_in(info, self.discount),
             leaf=leaf,
             analysis=analysis,
             evaluator=self.evaluator if leaf == "external" else None,

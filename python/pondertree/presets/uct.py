@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pondertree import validation
-from pondertree.config import SearchConfig, Ucb1, discount_factor, option, option_of
+from pondertree.config import SearchConfig, Ucb1, discount_factor, discount_in, option, option_of
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.evaluators.dispatch import as_evaluator
@@ -44,9 +44,9 @@ class UCT(Search):
 
     `c_param` = 1 suits values of about 1. With rewards of any other size, set `normalize="tree"`: Q is then mapped to
     [0, 1] by the lowest and highest mean value of the tree, and leaves in flight count in N alone. `discount` is that
-    of each move: g = reward + discount * g, in games without rewards of the result. `backup="max"` values a position by
-    its best visited move instead of the mean of its visits, and a chance node by its mean (MaxUCT; Keller & Helmert
-    2013); it is for games of one player.
+    of each move, 1 takes the game's own: g = reward + discount * g, in games without rewards of the result.
+    `backup="max"` values a position by its best visited move instead of the mean of its visits, and a chance node by
+    its mean (MaxUCT; Keller & Helmert 2013); it is for games of one player.
     """
 
     default_temperature = 0.0
@@ -112,7 +112,7 @@ class UCT(Search):
             forced_depth=self.forced_depth,
             chance=self.chance,
             chance_width=self.chance_width,
-            discount=self.discount,
+            discount=discount_in(info, self.discount),
             backup=self.backup,
             playout_policy=compiled_policy,
             python_policy=python_policy,

@@ -32,6 +32,7 @@ from pondertree.reference.planning import (
     best_value,
     check_planning,
     check_players,
+    discount_of,
     mean_for_chooser,
     normalized,
     scale_of,
@@ -177,7 +178,8 @@ class MCTS(NoisySearch[Node]):
         root = tree.root
         request = root.state, 0, fold(tree.key, ROOT_EVALUATION)
         legal = None if root.root_actions is None else [root.root_actions]
-        ((priors, values),) = evaluate_positions(self.neural_network, [request], legal, self.discount)
+        discount = discount_of(root.state, self.discount)
+        ((priors, values),) = evaluate_positions(self.neural_network, [request], legal, discount)
         self._expand(root, priors, values)
         self._backpropagate(root, values)
 
@@ -289,7 +291,8 @@ class MCTS(NoisySearch[Node]):
     def _evaluate(self, tree: Tree, pending: Sequence[PendingLeaf[Node]], target: int) -> list[list[float]]:
         """EXPAND and EVALUATE: evaluates all pending leaves in one batch."""
         leaves = [pending_leaf.request for pending_leaf in pending]
-        evaluations = evaluate_positions(self.neural_network, leaves, discount=self.discount)
+        discount = discount_of(tree.root.state, self.discount)
+        evaluations = evaluate_positions(self.neural_network, leaves, discount=discount)
         for pending_leaf, (priors, values) in zip(pending, evaluations, strict=True):
             self._expand(pending_leaf.leaf, priors, values)
         return [values for _, values in evaluations]
@@ -310,13 +313,14 @@ class MCTS(NoisySearch[Node]):
         if self.backup == "max":
             self._back_up_best(leaf, values)
             return
+        discount = discount_of(leaf.state, self.discount)
         node: Node | None = leaf
         while node is not None:
             node.visit_count += 1
             node.total_value += values[node.owner]
             if node.parent is not None:
-                values = before_move(node, values, self.discount)
-                if node.chooser_value is None and self.discount < 1.0:
+                values = before_move(node, values, discount)
+                if node.chooser_value is None and discount < 1.0:
                     node.chooser_value = 0.0  # it no longer follows from `total_value`
                 if node.chooser_value is not None:
                     node.chooser_value += values[node.chooser]
@@ -327,6 +331,7 @@ class MCTS(NoisySearch[Node]):
 
         W is N times that value, so that W / N is Q whatever the backup.
         """
+        discount = discount_of(leaf.state, self.discount)
         node: Node | None = leaf
         while node is not None:
             best = best_value(node)
@@ -334,7 +339,7 @@ class MCTS(NoisySearch[Node]):
             node.visit_count += 1
             node.total_value = node.visit_count * values[0]
             if node.parent is not None:
-                values = before_move(node, values, self.discount)
+                values = before_move(node, values, discount)
                 node.chooser_value = node.visit_count * values[0]
             node = node.parent
 

@@ -55,6 +55,14 @@ def value_of(node: TreeNode, backup: str) -> float:
     return node.mean_value if best is None else best
 
 
+def discount_of(state: Any, own: float) -> float:
+    """Returns the discount of a search in the game of a state: its `own` or, where that is 1, that of the game."""
+    declared = float(getattr(state, "discount", 1.0))
+    if own != 1.0 and declared not in (1.0, own):
+        raise ValueError(f"discount is {own} in the search, but {declared} in the game: give it to one of them")
+    return declared if own == 1.0 else own
+
+
 def before_move(node: TreeNode, values: Sequence[float], discount: float) -> list[float]:
     """Returns the values of the move that led to `node`, one per player: g = reward + discount * g.
 
@@ -82,3 +90,13 @@ def check_players(backup: str, num_players: int) -> None:
     """Refuses the backup of maxima where several players maximise different values."""
     if backup == "max" and num_players != 1:
         raise ValueError(f'backup="max" is for games of one player; this one has {num_players}')
+
+
+def for_each_player(leaf: TreeNode, values: Sequence[float] | float) -> list[float]:
+    """Returns one value per player; a single number is from the perspective of the leaf's chooser."""
+    if not isinstance(values, (int, float)):
+        return list(values)
+    if leaf.state.num_players > 2:
+        raise ValueError(f"one value for {leaf.state.num_players} players: give one for each")
+    player = leaf.to_play if leaf.parent is None else leaf.chooser
+    return [float(values) if each == player else -float(values) for each in range(leaf.state.num_players)]

@@ -37,6 +37,8 @@ from pondertree.reference.planning import (
     best_value,
     check_planning,
     check_players,
+    discount_of,
+    for_each_player,
     mean_for_chooser,
     normalized,
     scale_of,
@@ -310,12 +312,13 @@ class MCTS(BatchedSearch[MCTSNode]):
     def simulate(self, tree: Tree, num_simulations: int) -> None:
         """Runs `num_simulations` more; fewer if the root is proven. After an exception the tree must be discarded."""
         refuse_chance_root(tree)
+        discount = discount_of(tree.root.state, self.discount)
         limit = tree.simulations + num_simulations
         while tree.simulations < limit and tree.root.proven is None:
             pending = self._collect_leaves(tree, limit)
             leaves = [pending_leaf.request for pending_leaf in pending]
             values = simulate_leaves(
-                leaves, self.max_depth, self.evaluator, self.playout_policy, tree.playouts, self.discount
+                leaves, self.max_depth, self.evaluator, self.playout_policy, tree.playouts, discount
             )
             for pending_leaf, leaf_values in zip(pending, values, strict=True):
                 self._mark_in_flight(pending_leaf.leaf, -1)
@@ -382,16 +385,17 @@ class MCTS(BatchedSearch[MCTSNode]):
         Trap: the classic UCT specification negates the value at each step "because turns alternate". They do not after
         a pass, in a double move, or with one or three players. Here every edge takes the value of its chooser.
         """
-        values = _for_each_player(leaf, values)
+        values = for_each_player(leaf, values)
         if self.backup == "max":
             self._back_up_best(leaf, values)
             return
+        discount = discount_of(leaf.state, self.discount)
         node: MCTSNode | None = leaf
         while node is not None:
             if node.parent is None:
                 node.update(values[node.to_play])
             else:
-                values = before_move(node, values, self.discount)
+                values = before_move(node, values, discount)
                 node.update(values[node.chooser])
             node = node.parent
 
@@ -400,9 +404,9 @@ class MCTS(BatchedSearch[MCTSNode]):
 
         W is N times that value, so that W / N is Q whatever the backup.
         """
-        node = leaf
+        node, discount = leaf, discount_of(leaf.state, self.discount)
         while node.parent is not None:
-            values = before_move(node, values, self.discount)
+            values = before_move(node, values, discount)
             node.visit_count += 1
             node.total_value = node.visit_count * values[0]
             node = node.parent
@@ -438,13 +442,3 @@ class MCTS(BatchedSearch[MCTSNode]):
         action = self._best_action(tree)
         value = value_of(tree.root, self.backup)
         return answer.make_result(tree.root, action, action, tree.simulations, tree.trace, value)
-
-
-def _for_each_player(leaf: MCTSNode, values: Sequence[float] | float) -> list[float]:
-    """Returns one value per player; a single number is from the perspective of the leaf's chooser."""
-    if not isinstance(values, (int, float)):
-        return list(values)
-    if leaf.state.num_players > 2:
-        raise ValueError(f"one value for {leaf.state.num_players} players: give one for each")
-    player = leaf.to_play if leaf.parent is None else leaf.chooser
-    return [float(values) if each == player else -float(values) for each in range(leaf.state.num_players)]

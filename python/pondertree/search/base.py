@@ -326,6 +326,6 @@ def check_states(states: Sequence[Any], describe: Callable[[Any], GameInfo]) -> 
 
 def _difference(one: GameInfo, other: GameInfo) -> str:
     """Returns the fields in which two games differ, with both values."""
-    fields = ("name", "num_actions", "num_players", "zero_sum", "has_rewards")
+    fields = ("name", "num_actions", "num_players", "zero_sum", "has_rewards", "discount")
     differing = [name for name in fields if getattr(one, name) != getattr(other, name)]
     return ", ".join(f"{name} {getattr(one, name)} and {getattr(other, name)}" for name in differing)

@@ -129,9 +129,11 @@ class PythonWorld(World):
             or position.terminal != bool(columns["node_end"][node])
             or position.to_play != player_of_column(int(columns["node_to_play"][node]))
         ):
+            seed = getattr(state, "seed", None)  # of a state whose outcomes of chance are samples
+            hint = "" if seed is None else f"; its seed= is {seed}: give it the one of the state that was planted"
             raise InvalidArgumentError(
                 f"the tree does not fit the given state: at node {node} the tree has the actions {shown(edges)}, "
-                f"the game {shown(position.legal)} and to_play {position.to_play}"
+                f"the game {shown(position.legal)} and to_play {position.to_play}{hint}"
             )
         self._states[int(columns["node_slot"][node])] = state
 

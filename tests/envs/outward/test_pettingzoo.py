@@ -261,3 +261,44 @@ def test_missing_package_is_named(call: Any, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "pettingzoo", None)
     with pytest.raises(MissingExtraError, match=r"_pettingzoo needs pettingzoo: .*envs"):
         call()
+
+
+class Drawn:
+    """A lot decides before anyone moves."""
+
+    num_players, num_actions = 2, 2
+
+    def __init__(self, winner: int | None = None) -> None:
+        self.winner = winner
+        self.is_terminal = winner is not None
+        self.to_play = 0 if self.is_terminal else -1
+
+    def legal_actions(self) -> list[int]:
+        return [] if self.is_terminal else [0, 1]
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        return [(0, 0.5), (1, 0.5)]
+
+    def play(self, action: int) -> Drawn:
+        return Drawn(action)
+
+    def returns(self) -> list[float]:
+        return [1.0, -1.0] if self.winner == 0 else [-1.0, 1.0]
+
+    def observation(self) -> Any:
+        return np.zeros(1, dtype=np.float32)
+
+
+def test_result_before_the_first_decision_reaches_the_agents() -> None:
+    env = as_pettingzoo(Drawn)
+    seen = set()
+    for seed in range(8):
+        env.reset(seed=seed)
+        results = []
+        for _ in env.agent_iter():
+            _, reward, terminated, _, _ = env.last()
+            results.append(reward)
+            assert terminated
+            env.step(None)
+        seen.add(tuple(results))
+    assert seen == {(1.0, -1.0), (-1.0, 1.0)}

@@ -88,6 +88,9 @@ class GameEnvironment(AECEnv):
         self._pending = self._turn.rewards
         self._clear(self.possible_agents)
         self._select(self._turn)
+        if self._turn.position.terminal:  # no step will come that could give them
+            self.rewards = dict(zip(self.possible_agents, self._pending, strict=True))
+            self._accumulate_rewards()
 
     def step(self, action: Any) -> None:
         """Plays an action of the selected agent; None removes an agent whose episode is over."""
