@@ -83,7 +83,7 @@ ENVIRONMENTS = [
     _case("Acrobot-v1", "copy", False),
     _case("Pendulum-v1", "copy", False, bins=5),
     _case("FrozenLake-v1", "copy", True, "its generator is copied along"),
-    _case("Blackjack-v1", "copy", True, "its generator is copied along"),
+    _case("Blackjack-v1", "copy", True, "its generator is copied along; the hidden card is searched"),
     _case("CliffWalking-v1", "copy", True, "draws numbers that change nothing", title="CliffWalking-v1"),
     _case("Taxi-v4", "copy", True, "draws numbers that change nothing"),
     _case("LunarLander-v3", "refused", True, "compiled world", title="LunarLander-v3"),
@@ -210,7 +210,9 @@ def _predicts_with_its_draws(state: Any, env: Any, actions: list[int]) -> bool:
     with preserved(shared_generators(env)):
         copied = snapshots.restore(state._token)
         for action in actions:
-            expected.append(snapshots.perform(copied, _native(env, action))[:4])
+            expected.append(
+                snapshots._access.step(copied, _native(env, action))[:4]
+            )  # `perform` restores shared generators
             if any(expected[-1][2:]):
                 break
     return all(same(env.step(_native(env, action))[:4], each) for action, each in zip(actions, expected, strict=False))

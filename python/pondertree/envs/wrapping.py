@@ -25,7 +25,7 @@ _KINDS: tuple[tuple[str, str, tuple[str, str] | str], ...] = (
 
 
 def wrap(x: Any, **options: Any) -> Any:
-    """Returns the present state of an environment, or a game of OpenSpiel, as a state to search.
+    """Returns the present state of an environment, or a game of OpenSpiel or its name, as a state to search.
 
     Calls `from_gymnasium`, `from_pettingzoo` or `from_openspiel`, by the kind of `x`, with the options.
     """
@@ -33,6 +33,8 @@ def wrap(x: Any, **options: Any) -> Any:
 
 
 def _adapter(x: Any) -> Callable[..., Any]:
+    if isinstance(x, str):  # the name of a game
+        return _found(("openspiel.states", "from_openspiel"), x)
     names = {(each.__module__, each.__name__) for each in type(x).__mro__}
     for module, name, adapter in _KINDS:
         if (module, name) in names:

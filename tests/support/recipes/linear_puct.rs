@@ -3,6 +3,7 @@
 use super::edge_score::EdgeScore;
 use super::puct::puct_terms;
 use super::{Choice, ScoringRule};
+use crate::runtime::lanes::{Lanes, Number};
 use crate::search::fields::Fields;
 use crate::search::terms::{ChoiceTerms, RecordedChoice};
 
@@ -20,7 +21,7 @@ impl ScoringRule for LinearPuct {
         Ok(Self { c_linear: fields.not_negative("c_linear")? })
     }
 
-    fn choose<const ID: u8>(&self, choice: Choice<'_>) -> usize {
+    fn choose<const ID: u8>(&self, choice: Choice<'_, impl Lanes>) -> usize {
         let exploration = self.c_linear * f64::from(choice.visits);
         choice.highest(Formula { exploration })
     }
@@ -38,9 +39,8 @@ struct Formula {
 
 impl EdgeScore for Formula {
     #[inline(always)]
-    fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
-        let exploit = if mean.is_nan() { 0.0 } else { mean };
-        exploit + self.exploration * prior / (1.0 + visits)
+    fn score<N: Number>(self, visits: N, mean: N, prior: N) -> N {
+        mean.or(0.0) + mean.splat(self.exploration) * prior / (mean.splat(1.0) + visits)
     }
 }
 
