@@ -231,6 +231,13 @@ def test_wrap_chooses_the_adapter() -> None:
         wrap(vector)
 
 
+def test_wrap_takes_the_name_of_an_openspiel_game() -> None:
+    pytest.importorskip("pyspiel")
+    assert wrap("tic_tac_toe").play(4).legal_actions() == [0, 1, 2, 3, 5, 6, 7, 8]
+    with pytest.raises(InvalidArgumentError, match="did you mean tic_tac_toe"):
+        wrap("tictactoe")
+
+
 def test_wrap_refuses_parallel_environments() -> None:
     pettingzoo = pytest.importorskip("pettingzoo")
     kind = type("Both", (pettingzoo.ParallelEnv,), {"__init__": lambda self: None})

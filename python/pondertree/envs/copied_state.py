@@ -98,7 +98,7 @@ class CopiedState:
         if self.is_terminal:
             return self
         snapshots = self._game.snapshots
-        new = self._twin()
+        new = self._equal_state()
         with snapshots.lock:
             new._env, new._token = snapshots.live(self._take()), None
         return new
@@ -123,7 +123,7 @@ class CopiedState:
             "the environment: save a tree by tree.save(path), and pickle numbers such as result.visits"
         )
 
-    def _twin(self) -> Self:
+    def _equal_state(self) -> Self:
         """Returns an equal state."""
         raise NotImplementedError
 
@@ -177,7 +177,7 @@ class RandomSteps(CopiedState):
 
     Its outcomes are equally likely samples of the random numbers of the step. They are functions of the seed and the
     outcomes so far, and independent of the numbers that the environment itself will draw. All actions of a state have
-    the same samples (common random numbers), so that they are compared under equal luck.
+    the same samples (common random numbers), so that they are compared under equal random numbers.
     """
 
     __slots__ = ()
@@ -208,7 +208,7 @@ class RandomSteps(CopiedState):
         self._check(action)
         if self._token is None and self._env is None:
             raise UsageError("a state of in_place() plays once")
-        new = self._twin()
+        new = self._equal_state()
         self._env = None
         new._pending, new.to_play = action, CHANCE
         return new

@@ -132,7 +132,7 @@ class GymnasiumState(CopiedState):
         end = ", over" if self.is_terminal else ""
         return f"<{type(self).__name__} of {self._game.name} after {self.steps} steps, total {self.total:g}{end}>"
 
-    def _twin(self) -> Self:
+    def _equal_state(self) -> Self:
         new = object.__new__(type(self))
         new._game, new._key, new._legal, new._observation = self._game, self._key, self._legal, self._observation
         new._reward, new._pending = self._reward, self._pending

@@ -103,7 +103,7 @@ class ZooState(CopiedState):
         agent = "over" if self.is_terminal else f"{self.agent} to act"
         return f"<{type(self).__name__} of {self._game.name} after {self.steps} steps, {agent}>"
 
-    def _twin(self) -> Self:
+    def _equal_state(self) -> Self:
         new = object.__new__(type(self))
         new._game, new._reading, new._token, new._env = self._game, self._reading, self._token, self._env
         new._key, new._pending = self._key, self._pending
